@@ -1,0 +1,1 @@
+//! Tokens, chunkings, Rabin fingerprints, sketches and features: the mathematics of resemblance.

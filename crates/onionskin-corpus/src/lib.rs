@@ -1,0 +1,1 @@
+//! Paths, globs and object-store URLs become a stream of documents.

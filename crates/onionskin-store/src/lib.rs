@@ -1,0 +1,1 @@
+//! The atlas: Parquet tables, manifest, external sort, memory budget.

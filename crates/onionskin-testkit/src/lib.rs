@@ -1,0 +1,1 @@
+//! Webs with planted copies and known answers, and naive oracles.

@@ -1,0 +1,1 @@
+//! WARC, ARC and WACZ readers that survive what a crawl contains.

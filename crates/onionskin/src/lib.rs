@@ -1,0 +1,1 @@
+//! Onionskin finds the copies in a web: stages, resume, progress events.
