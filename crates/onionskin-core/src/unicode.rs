@@ -140,6 +140,9 @@ pub fn class(c: char) -> CharClass {
 ///
 /// Folding is not lower-casing: it takes `ς` and `Σ` to `σ`, `ß` and `ẞ` to `ss`, and Cherokee to its capitals. It
 /// knows no language, so the Turkish dotless `ı` is left alone and `İ` becomes `i` with a dot above.
+///
+/// Folding may leave the normal form: `ΐ` becomes `ι` and two marks. To compare without regard to case, normalise
+/// again after folding wherever a folding has more than one character or a suspect follows a folded character.
 #[inline]
 pub fn fold(c: char) -> Fold {
     if c.is_ascii() {

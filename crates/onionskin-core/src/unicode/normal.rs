@@ -90,13 +90,6 @@ impl Record {
             Answer::Yes
         }
     }
-
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> [u8; 8] {
-        let [a, b] = self.canonical_start.to_le_bytes();
-        let [c, d] = self.compatible_start.to_le_bytes();
-        [a, b, c, d, self.canonical_len, self.compatible_len, self.combining_class, self.check]
-    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -314,8 +307,26 @@ impl Workspace {
     }
 }
 
+/// The canonical combining class.
+#[cfg(test)]
+pub(super) fn combining_class(c: char) -> u8 {
+    Record::of(c).combining_class
+}
+
+/// The full decomposition, the character itself when there is none.
+#[cfg(test)]
+pub(super) fn decomposition(c: char, form: Form) -> Vec<char> {
+    match hangul::decompose(c) {
+        Some(jamo) => jamo.into_iter().flatten().collect(),
+        None => match Record::of(c).decomposition(form) {
+            [] => vec![c],
+            parts => parts.to_vec(),
+        },
+    }
+}
+
 /// The character that the two join to.
-fn pair(first: char, second: char) -> Option<char> {
+pub(super) fn pair(first: char, second: char) -> Option<char> {
     hangul::compose(first, second).or_else(|| {
         let found = COMPOSITES.binary_search_by(|&(a, b, _)| (a, b).cmp(&(first, second))).ok()?;
         Some(COMPOSITES[found].2)
