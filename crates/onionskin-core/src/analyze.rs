@@ -1,0 +1,269 @@
+//! From a text to everything a recipe asks for, with memory that is kept from one document to the next.
+
+use crate::chunk::{self, Chunking};
+use crate::feature::FeatureMaker;
+use crate::id::Fingerprint;
+use crate::rabin::{Purpose, Rabin, Shingler};
+use crate::recipe::{Recipe, SketchScheme};
+use crate::sketch::{Permutations, bottom_sketch};
+use crate::token::{Tokenizer, Tokens, Unit};
+
+/// Analyses documents one after the other. One for each thread.
+pub struct Analyzer {
+    rabin: Rabin,
+    words: Tokenizer,
+    tokens: Tokens,
+    letters: Option<(Tokenizer, Tokens)>,
+    /// The main chunking first, then those that are kept and differ from it.
+    chunkers: Vec<Chunker>,
+    /// For each kept chunking its place among the chunkers.
+    kept: Vec<usize>,
+    sketcher: Sketcher,
+    set: FingerprintSet,
+    scratch: Scratch,
+    text_fp: Option<Fingerprint>,
+}
+
+struct Chunker {
+    chunking: Chunking,
+    shingler: Option<Shingler>,
+    /// Kept chunks of shingles must be a set. Minima do not care.
+    as_set: bool,
+    fingerprints: Vec<u64>,
+}
+
+struct Sketcher {
+    scheme: SketchScheme,
+    seed: u64,
+    permutations: Option<Permutations>,
+    maker: Option<FeatureMaker>,
+    sketch: Vec<u32>,
+    features: Vec<u64>,
+}
+
+#[derive(Default)]
+struct Scratch {
+    lines: Vec<u64>,
+    piece: Tokens,
+    bytes: Vec<u8>,
+}
+
+/// What was found in one document. Everything is empty when the document has no token.
+pub struct Analysis<'a>(&'a Analyzer);
+
+impl Analysis<'_> {
+    /// Words.
+    pub fn tokens(&self) -> u64 {
+        self.0.tokens.remainders().len() as u64
+    }
+
+    /// The fingerprint of the whole canonical text; `None` for an empty document.
+    pub fn text_fp(&self) -> Option<Fingerprint> {
+        self.0.text_fp
+    }
+
+    /// Fingerprints of the nth kept chunking of the recipe.
+    pub fn chunks(&self, nth: usize) -> &[u64] {
+        &self.0.chunkers[self.0.kept[nth]].fingerprints
+    }
+
+    /// Fingerprints of the main chunking; shingles may repeat when the recipe does not keep them.
+    pub fn main_chunks(&self) -> &[u64] {
+        &self.0.chunkers[0].fingerprints
+    }
+
+    /// The sketch; empty for an empty document.
+    pub fn sketch(&self) -> &[u32] {
+        &self.0.sketcher.sketch
+    }
+
+    /// The features; empty for an empty document, or when the recipe has none.
+    pub fn features(&self) -> &[u64] {
+        &self.0.sketcher.features
+    }
+}
+
+impl Analyzer {
+    /// For a recipe and the seed of its permutations.
+    pub fn new(recipe: &Recipe, seed: u64) -> Analyzer {
+        let rabin = Rabin::new(Purpose::Chunks, recipe.width());
+        let mut chunkers = vec![Chunker::new(recipe.main(), rabin)];
+        let kept = recipe
+            .kept_chunks()
+            .iter()
+            .map(|chunking| {
+                let place = chunkers.iter().position(|chunker| chunker.chunking == *chunking);
+                let place = place.unwrap_or_else(|| {
+                    chunkers.push(Chunker::new(*chunking, rabin));
+                    chunkers.len() - 1
+                });
+                chunkers[place].as_set = matches!(chunking, Chunking::Shingles(..));
+                place
+            })
+            .collect();
+        let tokenizer = |unit| Tokenizer::new(unit, recipe.form(), recipe.width());
+        Analyzer {
+            rabin,
+            words: tokenizer(Unit::Word),
+            tokens: Tokens::default(),
+            letters: recipe.needs_letters().then(|| (tokenizer(Unit::Letter), Tokens::default())),
+            chunkers,
+            kept,
+            sketcher: Sketcher::new(recipe.scheme(), seed),
+            set: FingerprintSet::default(),
+            scratch: Scratch::default(),
+            text_fp: None,
+        }
+    }
+
+    /// Analyses one document.
+    pub fn analyze(&mut self, text: &str) -> Analysis<'_> {
+        self.words.tokenize(text, &mut self.tokens);
+        for chunker in &mut self.chunkers {
+            chunker.fingerprints.clear();
+        }
+        self.sketcher.clear();
+        self.text_fp = None;
+        if !self.tokens.remainders().is_empty() {
+            self.text_fp = Some(Fingerprint(self.rabin.sequence(self.tokens.remainders())));
+            if let Some((tokenizer, tokens)) = &mut self.letters {
+                tokenizer.tokenize(text, tokens);
+            }
+            self.chunk(text);
+            self.sketcher.sum_up(&self.chunkers[0].fingerprints);
+        }
+        Analysis(self)
+    }
+
+    fn chunk(&mut self, text: &str) {
+        let Scratch { lines, piece, bytes } = &mut self.scratch;
+        lines.clear();
+        for chunker in &mut self.chunkers {
+            let out = &mut chunker.fingerprints;
+            match chunker.chunking {
+                Chunking::Document => out.extend(self.text_fp.map(|fingerprint| fingerprint.0)),
+                Chunking::Lines(_) | Chunking::Shingles(Unit::Line, _) => {
+                    if lines.is_empty() {
+                        lines.extend(self.tokens.lines().map(|line| self.rabin.sequence(line)));
+                    }
+                    match (&chunker.shingler, chunker.chunking) {
+                        (Some(shingler), _) => shingler.shingle_into(lines, out),
+                        (None, Chunking::Lines(n)) => {
+                            out.extend(
+                                lines.chunks(usize::from(n.get())).map(|group| self.rabin.sequence(group)),
+                            );
+                        }
+                        (None, _) => unreachable!("shingles have a shingler"),
+                    }
+                }
+                Chunking::Sentences => {
+                    for sentence in chunk::sentences(text) {
+                        push_piece(&mut self.words, piece, &self.rabin, sentence, out);
+                    }
+                }
+                Chunking::Paragraphs => {
+                    for paragraph in chunk::paragraphs(text) {
+                        push_piece(&mut self.words, piece, &self.rabin, paragraph, out);
+                    }
+                }
+                Chunking::ShingleParagraphs => {
+                    chunk::shingle_paragraphs(text, bytes, |chunk| out.push(self.rabin.bytes(chunk)));
+                }
+                Chunking::Shingles(unit, _) => {
+                    let tokens = match (&self.letters, unit) {
+                        (Some((_, letters)), Unit::Letter) => letters,
+                        _ => &self.tokens,
+                    };
+                    if let Some(shingler) = &chunker.shingler {
+                        shingler.shingle_into(tokens.remainders(), out);
+                    }
+                }
+            }
+            if chunker.as_set {
+                self.set.retain_first(out);
+            }
+        }
+    }
+}
+
+fn push_piece(words: &mut Tokenizer, piece: &mut Tokens, rabin: &Rabin, text: &str, out: &mut Vec<u64>) {
+    words.tokenize(text, piece);
+    if !piece.remainders().is_empty() {
+        out.push(rabin.sequence(piece.remainders()));
+    }
+}
+
+impl Chunker {
+    fn new(chunking: Chunking, rabin: Rabin) -> Chunker {
+        let shingler = match chunking {
+            Chunking::Shingles(_, w) => Some(Shingler::new(rabin, usize::from(w.get()))),
+            _ => None,
+        };
+        Chunker { chunking, shingler, as_set: false, fingerprints: vec![] }
+    }
+}
+
+impl Sketcher {
+    fn new(scheme: SketchScheme, seed: u64) -> Sketcher {
+        let permutations = match scheme {
+            SketchScheme::Bottom(_) => None,
+            SketchScheme::Features(_) | SketchScheme::Minima(_) => {
+                Some(Permutations::new(scheme.sketch_len(), seed))
+            }
+        };
+        let maker = scheme.filter().map(FeatureMaker::new);
+        Sketcher { scheme, seed, permutations, maker, sketch: vec![], features: vec![] }
+    }
+
+    fn clear(&mut self) {
+        self.sketch.clear();
+        self.features.clear();
+    }
+
+    fn sum_up(&mut self, fingerprints: &[u64]) {
+        match &mut self.permutations {
+            Some(permutations) => self.sketch.extend_from_slice(permutations.sketch(fingerprints)),
+            None => bottom_sketch(fingerprints, self.scheme.sketch_len(), self.seed, &mut self.sketch),
+        }
+        if let Some(maker) = &mut self.maker {
+            self.features.extend_from_slice(maker.features(&self.sketch));
+        }
+    }
+}
+
+/// A hash table that is emptied for every document. Sorting would do the same in seven times the time.
+#[derive(Default)]
+struct FingerprintSet {
+    slots: Vec<u64>,
+}
+
+impl FingerprintSet {
+    /// Keeps the first of equal fingerprints, in order.
+    fn retain_first(&mut self, fingerprints: &mut Vec<u64>) {
+        let capacity = (2 * fingerprints.len()).next_power_of_two().max(16);
+        self.slots.clear();
+        self.slots.resize(capacity, 0);
+        let shift = 64 - capacity.ilog2();
+        let mut zero_seen = false;
+        fingerprints.retain(|&fingerprint| {
+            if fingerprint == 0 {
+                // Zero marks a free slot.
+                return !std::mem::replace(&mut zero_seen, true);
+            }
+            let mut slot = (fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize;
+            loop {
+                match self.slots[slot] {
+                    0 => {
+                        self.slots[slot] = fingerprint;
+                        return true;
+                    }
+                    found if found == fingerprint => return false,
+                    _ => slot = (slot + 1) & (capacity - 1),
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

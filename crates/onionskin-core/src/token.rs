@@ -1,0 +1,243 @@
+//! Canonical tokens: documents that differ only in case, punctuation or white space have the same ones.
+//!
+//! A token is handed on as its Rabin remainder ([`Rabin::word`]), never as a string: the common word of at most seven ASCII
+//! letters is one load, one mask and one `or`. The text is walked 64 bytes at a time as bit masks. A maximal run of letters and
+//! digits that is all ASCII is a word as it stands, lower-cased by setting one bit a byte. A run with any other character in it
+//! goes the long way: normalised if it has to be, case-folded and cut by the frozen tables of [`crate::unicode`].
+//!
+//! ASCII separators never compose with what stands beside them into a word character, so cutting before normalising is safe.
+//!
+//! Words are runs of letters, digits and their marks. Scripts that are written without spaces are cut, not taken for one giant
+//! word: every ideograph and hiragana is a token, and so is every base character of Thai, Lao, Khmer, Burmese and their like,
+//! with the marks on it. (A dictionary would cut them better and change with every release; shingles of several
+//! tokens make up for it.)
+
+use crate::rabin::{Purpose, Rabin, Width};
+use crate::simd::{self, ByteClasses};
+use crate::unicode::{self, CharClass, Form};
+
+/// What a token is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Words.
+    Word,
+    /// Letters and digits, one by one.
+    Letter,
+    /// Lines that have a word in them; equal when their words are.
+    Line,
+}
+
+/// The tokens of one document. Buffers are kept between documents.
+#[derive(Clone, Debug, Default)]
+pub struct Tokens {
+    remainders: Vec<u64>,
+    line_ends: Vec<usize>,
+}
+
+impl Tokens {
+    /// The remainder of every token, in order.
+    pub fn remainders(&self) -> &[u64] {
+        &self.remainders
+    }
+
+    /// The tokens of each line that has any.
+    pub fn lines(&self) -> impl Iterator<Item = &[u64]> {
+        let mut start = 0;
+        let ends = self.line_ends.iter().copied().chain(std::iter::once(self.remainders.len()));
+        ends.filter_map(move |end| {
+            let line = &self.remainders[start..end];
+            start = end;
+            (!line.is_empty()).then_some(line)
+        })
+    }
+
+    fn clear(&mut self) {
+        self.remainders.clear();
+        self.line_ends.clear();
+    }
+}
+
+/// Cuts text into words or letters.
+#[derive(Clone, Debug)]
+pub struct Tokenizer {
+    form: Form,
+    letters: bool,
+    rabin: Rabin,
+    /// A run after normalisation.
+    normalized: String,
+    /// The word being put together.
+    word: String,
+}
+
+impl Tokenizer {
+    /// Words or letters under a normal form, as remainders for fingerprints of a width. Lines are made of words.
+    pub fn new(unit: Unit, form: Form, width: Width) -> Tokenizer {
+        Tokenizer {
+            form,
+            letters: unit == Unit::Letter,
+            rabin: Rabin::new(Purpose::Chunks, width),
+            normalized: String::new(),
+            word: String::new(),
+        }
+    }
+
+    /// Replaces what is in `tokens` with the tokens of `text`.
+    pub fn tokenize(&mut self, text: &str, tokens: &mut Tokens) {
+        tokens.clear();
+        // English has a word every six bytes; more is a matter of growing once.
+        tokens.remainders.reserve(text.len() / 5 + 1);
+        let (blocks, tail) = text.as_bytes().as_chunks::<64>();
+        let mut walk = Walk::default();
+        for (i, block) in blocks.iter().enumerate() {
+            self.block(text, 64 * i, simd::classify(block), &mut walk, tokens);
+        }
+        let mut last = [b' '; 64];
+        last[..tail.len()].copy_from_slice(tail);
+        self.block(text, 64 * blocks.len(), simd::classify(&last), &mut walk, tokens);
+        if walk.in_run {
+            self.run(text, walk.start, text.len(), walk.high_until > walk.start, tokens);
+        }
+    }
+
+    /// Looks at 64 bytes: every edge of a mask begins or ends a run.
+    #[inline]
+    fn block(&mut self, text: &str, base: usize, classes: ByteClasses, walk: &mut Walk, tokens: &mut Tokens) {
+        let ByteClasses { alphanumeric, high, newline } = classes;
+        let runs = alphanumeric | high;
+        let edges = runs ^ (runs << 1 | u64::from(walk.in_run));
+        let mut events = edges | newline;
+        while events != 0 {
+            let bit = events.trailing_zeros();
+            events &= events - 1;
+            let at = base + bit as usize;
+            if (edges >> bit) & 1 == 1 {
+                if walk.in_run {
+                    let high_before = high & ((1 << bit) - 1);
+                    if high_before != 0 {
+                        walk.high_until = base + high_before.ilog2() as usize + 1;
+                    }
+                    self.run(text, walk.start, at, walk.high_until > walk.start, tokens);
+                } else {
+                    walk.start = at;
+                }
+                walk.in_run = !walk.in_run;
+            }
+            if (newline >> bit) & 1 == 1 {
+                tokens.line_ends.push(tokens.remainders.len());
+            }
+        }
+        if high != 0 {
+            walk.high_until = base + high.ilog2() as usize + 1;
+        }
+    }
+
+    /// A maximal run of ASCII letters and digits and characters outside ASCII.
+    #[inline]
+    fn run(&mut self, text: &str, start: usize, end: usize, beyond_ascii: bool, tokens: &mut Tokens) {
+        if beyond_ascii {
+            self.unicode_run(&text[start..end], tokens);
+        } else if self.letters {
+            tokens.remainders.extend(text.as_bytes()[start..end].iter().map(|byte| u64::from(byte | 0x20)));
+        } else {
+            tokens.remainders.push(self.ascii_word(text.as_bytes(), start, end));
+        }
+    }
+
+    /// Letters and digits stay what they are when bit 5 is set, capitals become small.
+    #[inline]
+    fn ascii_word(&self, text: &[u8], start: usize, end: usize) -> u64 {
+        const SMALL: u64 = 0x2020_2020_2020_2020;
+        let mut remainder = 0;
+        let mut at = start;
+        while end - at >= 8 {
+            let block: [u8; 8] = text[at..at + 8].try_into().expect("eight bytes are eight bytes");
+            remainder = self.rabin.append(remainder, u64::from_le_bytes(block) | SMALL);
+            at += 8;
+        }
+        let length = end - at;
+        let block = match text[at..].first_chunk::<8>() {
+            Some(block) => u64::from_le_bytes(*block),
+            None => {
+                let mut block = [0; 8];
+                block[..length].copy_from_slice(&text[at..end]);
+                u64::from_le_bytes(block)
+            }
+        };
+        let stop = 1 << (8 * length);
+        self.rabin.append(remainder, ((block | SMALL) & (stop - 1)) | stop)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn unicode_run(&mut self, run: &str, tokens: &mut Tokens) {
+        if unicode::is_normalized(run, self.form) {
+            self.cut(run, tokens);
+        } else {
+            let mut normalized = std::mem::take(&mut self.normalized);
+            normalized.clear();
+            unicode::normalize_into(run, self.form, &mut normalized);
+            self.cut(&normalized, tokens);
+            self.normalized = normalized;
+        }
+    }
+
+    fn cut(&mut self, run: &str, tokens: &mut Tokens) {
+        // A token that only marks may join.
+        let mut closed = false;
+        for c in run.chars() {
+            match unicode::class(c) {
+                CharClass::Word => {
+                    if closed {
+                        self.end_word(tokens);
+                    }
+                    closed = false;
+                    self.push_folded(c);
+                }
+                CharClass::Single | CharClass::Cluster => {
+                    self.end_word(tokens);
+                    self.push_folded(c);
+                    closed = true;
+                }
+                CharClass::Mark => {
+                    if !self.word.is_empty() {
+                        self.word.push(c);
+                    }
+                }
+                CharClass::Separator => {
+                    self.end_word(tokens);
+                    closed = false;
+                }
+                CharClass::Ignored => {}
+            }
+        }
+        self.end_word(tokens);
+    }
+
+    fn push_folded(&mut self, c: char) {
+        self.word.extend(unicode::fold(c));
+    }
+
+    fn end_word(&mut self, tokens: &mut Tokens) {
+        if self.word.is_empty() {
+            return;
+        }
+        if self.letters {
+            tokens.remainders.extend(self.word.chars().map(|c| u64::from(u32::from(c))));
+        } else {
+            tokens.remainders.push(self.rabin.word(self.word.as_bytes()));
+        }
+        self.word.clear();
+    }
+}
+
+/// Where the walk over the masks stands.
+#[derive(Default)]
+struct Walk {
+    in_run: bool,
+    start: usize,
+    /// Just past the last byte outside ASCII.
+    high_until: usize,
+}
+
+#[cfg(test)]
+mod tests;
