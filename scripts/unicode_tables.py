@@ -40,6 +40,10 @@ NFC_SUSPECT = 1 << 3
 NFKC_SUSPECT = 1 << 4
 FOLD_SHIFT = 5
 
+# Twice as many slots as pairs, so that a search ends soon.
+SLOT_BITS = 11
+EMPTY_SLOT = 0xFFFF
+
 # The bits of a record's quick check.
 NFC_NO, NFC_MAYBE, NFKC_NO, NFKC_MAYBE = 1, 2, 4, 8
 
@@ -162,6 +166,17 @@ def composites():
         if len(parts) == 2:
             pairs[tuple(parts)] = c
     return pairs
+
+
+def composite_slots(pairs):
+    """An open hash table over the sorted pairs, with the hash of `normal::pair`."""
+    slots = [EMPTY_SLOT] * (1 << SLOT_BITS)
+    for number, (first, second) in enumerate(sorted(pairs)):
+        slot = (first * 0x9E3779B1 + second * 0x85EBCA6B & 0xFFFFFFFF) >> (32 - SLOT_BITS)
+        while slots[slot] != EMPTY_SLOT:
+            slot = (slot + 1) % len(slots)
+        slots[slot] = number
+    return slots
 
 
 class Pool:
@@ -361,6 +376,11 @@ def main():
         array(
             "First, second and composite, sorted; Hangul is computed.", "COMPOSITES", "(char, char, char)",
             (f"({literal(a)}, {literal(b)}, {literal(c)})" for (a, b), c in sorted(pairs.items())),
+        ),  # fmt: skip
+        f"/// A slot of `COMPOSITE_SLOTS` that holds nothing.\npub(super) const EMPTY_SLOT: u16 = {EMPTY_SLOT};\n",
+        array(
+            "Numbers of composites by hash, each in its slot or soon after.", "COMPOSITE_SLOTS", "u16",
+            map(str, composite_slots(pairs)),
         ),  # fmt: skip
     ]
     OUTPUT.write_text("\n".join(out), encoding="ascii", newline="\n")

@@ -1,6 +1,6 @@
 //! The result of folding one character.
 //!
-//! Of the 1605 characters that fold, all but 104 become one other character, at one of about a hundred distances.
+//! Of the 1606 characters that fold, all but 105 become one other character, at one of about a hundred distances.
 //! An entry of the character trie therefore holds a small number: 0 for a character that stays, then one for each
 //! distance, then one for each sequence of two or three.
 

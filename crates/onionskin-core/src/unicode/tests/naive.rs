@@ -1,8 +1,10 @@
 //! Normalisation word by word as the standard defines it, over the same tables but with none of the shortcuts.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
-use super::super::normal::{combining_class, decomposition, pair};
+use super::super::normal::{combining_class, decomposition, naive_pair, pair};
 use super::*;
 
 const FORMS: [Form; 2] = [Form::Nfc, Form::Nfkc];
@@ -30,7 +32,7 @@ fn naive_normal(text: &str, form: Form) -> String {
             // D115: blocked by anything between that is a starter or of the same or a higher class.
             let blocked =
                 chars[j + 1..i].iter().any(|&b| combining_class(b) == 0 || combining_class(b) >= class);
-            if blocked { None } else { pair(chars[j], chars[i]).map(|c| (j, c)) }
+            if blocked { None } else { naive_pair(chars[j], chars[i]).map(|c| (j, c)) }
         });
         match joined {
             Some((j, c)) => {
@@ -157,6 +159,21 @@ fn all_pairs_of_jamo() {
             assert_eq!(normal(&text, Form::Nfc), naive_normal(&text, Form::Nfc), "{text:?}");
         }
     }
+}
+
+#[test]
+fn the_table_of_pairs_holds_all_pairs_and_no_others() {
+    let firsts: BTreeSet<char> = tables::COMPOSITES.iter().map(|&(first, _, _)| first).collect();
+    let seconds: BTreeSet<char> = tables::COMPOSITES.iter().map(|&(_, second, _)| second).collect();
+    let joined: BTreeMap<_, _> = tables::COMPOSITES.iter().map(|&(a, b, c)| ((a, b), c)).collect();
+    assert_eq!(joined.len(), tables::COMPOSITES.len());
+    for &first in &firsts {
+        for &second in &seconds {
+            assert_eq!(pair(first, second), joined.get(&(first, second)).copied(), "{first:?} {second:?}");
+        }
+    }
+    assert_eq!(pair('\0', '\0'), None);
+    assert_eq!(pair(char::MAX, char::MAX), None);
 }
 
 #[test]
