@@ -1,6 +1,6 @@
 //! From a text to everything a recipe asks for, with memory that is kept from one document to the next.
 
-use crate::chunk::{self, Chunking};
+use crate::chunk::{self, Chunking, ParagraphScratch};
 use crate::feature::FeatureMaker;
 use crate::id::Fingerprint;
 use crate::rabin::{Purpose, Rabin, Shingler};
@@ -45,7 +45,7 @@ struct Sketcher {
 struct Scratch {
     lines: Vec<u64>,
     piece: Tokens,
-    bytes: Vec<u8>,
+    paragraphs: ParagraphScratch,
 }
 
 /// What was found in one document. Everything is empty when the document has no token.
@@ -136,7 +136,7 @@ impl Analyzer {
     }
 
     fn chunk(&mut self, text: &str) {
-        let Scratch { lines, piece, bytes } = &mut self.scratch;
+        let Scratch { lines, piece, paragraphs } = &mut self.scratch;
         lines.clear();
         for chunker in &mut self.chunkers {
             let out = &mut chunker.fingerprints;
@@ -167,7 +167,7 @@ impl Analyzer {
                     }
                 }
                 Chunking::ShingleParagraphs => {
-                    chunk::shingle_paragraphs(text, bytes, |chunk| out.push(self.rabin.bytes(chunk)));
+                    chunk::shingle_paragraphs(text, paragraphs, |chunk| out.push(self.rabin.bytes(chunk)));
                 }
                 Chunking::Shingles(unit, _) => {
                     let tokens = match (&self.letters, unit) {

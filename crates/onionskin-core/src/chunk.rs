@@ -138,53 +138,78 @@ pub const PARAGRAPH_SENTENCES: usize = 3;
 /// count as characters inside a sentence and not before it. A period with nothing before it ends nothing. The sentences left over
 /// at the end, one or two, are a last, shorter paragraph: the paper looks only at documents long enough to do
 /// without, but two documents that differ in their last words are not the same.
-pub fn shingle_paragraphs(text: &str, scratch: &mut Vec<u8>, mut chunk: impl FnMut(&[u8])) {
-    let bytes = text.as_bytes();
-    scratch.clear();
-    let (mut sentences, mut characters) = (0, 0);
-    let mut blank = false;
-    let mut at = 0;
-    while at < bytes.len() {
-        let byte = bytes[at];
-        // White space in ASCII; other kinds are characters like any other.
-        if matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | 0x0b | 0x0c) {
-            blank = true;
-            at += 1;
-            continue;
-        }
-        if characters == 0 && byte == b'.' {
-            blank = false;
-            at += 1;
-            continue;
-        }
-        if blank && characters > 0 {
-            scratch.push(b' ');
-            characters += 1;
-        }
-        blank = false;
-        let mut ends = characters == SENTENCE_CHARACTERS;
-        if !ends {
-            let length = if byte < 0x80 { 1 } else { (!byte).leading_zeros() as usize };
-            scratch.extend_from_slice(&bytes[at..(at + length).min(bytes.len())]);
-            at += length;
-            characters += 1;
-            ends = byte == b'.' || characters == SENTENCE_CHARACTERS;
-        }
-        if ends {
-            // Sentences stay apart: a cut is not a blank.
-            scratch.push(b'\n');
-            characters = 0;
-            sentences += 1;
-            if sentences == PARAGRAPH_SENTENCES {
-                chunk(scratch);
-                scratch.clear();
-                sentences = 0;
-            }
+pub fn shingle_paragraphs(text: &str, scratch: &mut ParagraphScratch, mut chunk: impl FnMut(&[u8])) {
+    let ParagraphScratch { collapsed, paragraph } = scratch;
+    collapse_white_space(text.as_bytes(), collapsed);
+    paragraph.clear();
+    let mut sentences = 0;
+    let mut rest = &collapsed[..];
+    while let Some(start) = rest.iter().position(|byte| !matches!(byte, b' ' | b'.')) {
+        let (sentence, remaining) = rest[start..].split_at(sentence_length(&rest[start..]));
+        rest = remaining;
+        paragraph.extend_from_slice(sentence);
+        // Sentences stay apart: a cut is not a blank.
+        paragraph.push(b'\n');
+        sentences += 1;
+        if sentences == PARAGRAPH_SENTENCES {
+            chunk(paragraph);
+            paragraph.clear();
+            sentences = 0;
         }
     }
-    if !scratch.is_empty() {
-        chunk(scratch);
-        scratch.clear();
+    if !paragraph.is_empty() {
+        chunk(paragraph);
+    }
+}
+
+/// Memory that [`shingle_paragraphs`] keeps from one document to the next.
+#[derive(Clone, Debug, Default)]
+pub struct ParagraphScratch {
+    collapsed: Vec<u8>,
+    paragraph: Vec<u8>,
+}
+
+/// Bytes up to and with a period, or of 150 characters, or all.
+fn sentence_length(text: &[u8]) -> usize {
+    let window = &text[..text.len().min(SENTENCE_CHARACTERS)];
+    if let Some(period) = memchr::memchr(b'.', window) {
+        // No more bytes than characters are wanted, so the period comes in time.
+        return period + 1;
+    }
+    if window.is_ascii() {
+        return window.len();
+    }
+    // A character begins at every byte that does not go on with one.
+    let mut characters = 0;
+    for (at, byte) in text.iter().enumerate() {
+        let begins = *byte & 0xc0 != 0x80;
+        if begins && characters == SENTENCE_CHARACTERS {
+            return at;
+        }
+        characters += usize::from(begins);
+        if *byte == b'.' {
+            return at + 1;
+        }
+    }
+    text.len()
+}
+
+/// Copies text with runs of ASCII white space made one blank, none at the end. (Other kinds of space are characters like any other.)
+fn collapse_white_space(text: &[u8], out: &mut Vec<u8>) {
+    out.clear();
+    out.resize(text.len(), 0);
+    let mut length = 0;
+    let mut after_blank = true;
+    for byte in text {
+        let blank = matches!(byte, b' ' | b'\t'..=b'\r');
+        out[length] = if blank { b' ' } else { *byte };
+        // Without a branch: the place is written again when it was not wanted.
+        length += usize::from(!(blank && after_blank));
+        after_blank = blank;
+    }
+    out.truncate(length);
+    if out.last() == Some(&b' ') {
+        out.pop();
     }
 }
 

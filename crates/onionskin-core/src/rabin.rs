@@ -66,8 +66,8 @@ pub struct Rabin {
     width: Width,
     modulus: Modulus,
     barrett: Barrett,
-    /// t⁶⁴, t¹²⁸, t¹⁹², t²⁵⁶ mod M.
-    powers: [u64; 4],
+    /// t⁶⁴, t¹²⁸, …, t⁵¹² mod M.
+    powers: [u64; 8],
     /// Multiplication by t⁶⁴ where the processor has no carry-less multiplier.
     advance: Option<&'static MulTable>,
 }
@@ -90,7 +90,7 @@ impl Rabin {
             Width::Bits32 => Modulus::lifted(polynomial as u32),
         };
         let barrett = Barrett { mu: modulus.barrett(), rest: modulus.rest() };
-        let powers = [1, 2, 3, 4].map(|n| modulus.power_of_t64(n));
+        let powers = [1, 2, 3, 4, 5, 6, 7, 8].map(|n| modulus.power_of_t64(n));
         Rabin { width, modulus, barrett, powers, advance: Some(advance_table(purpose, width, modulus)) }
     }
 
@@ -128,21 +128,15 @@ impl Rabin {
 
     /// Goes on with a sequence begun with 1; [`Rabin::finish`] ends it.
     pub fn extend(&self, mut state: u64, blocks: &[u64]) -> u64 {
-        let mut rest = blocks;
-        if self.advance.is_none() {
-            // Four blocks at a time: one dependent reduction instead of four.
-            let [t1, t2, t3, t4] = self.powers;
-            let (fours, remaining) = blocks.as_chunks::<4>();
-            for four in fours {
-                state =
-                    simd::dot4([state, four[0], four[1], four[2]], [t4, t3, t2, t1], self.barrett) ^ four[3];
+        match self.advance {
+            None => simd::fold_blocks(state, blocks, &self.powers, self.barrett),
+            Some(table) => {
+                for block in blocks {
+                    state = table.mul(state) ^ block;
+                }
+                state
             }
-            rest = remaining;
         }
-        for block in rest {
-            state = self.advance(state) ^ block;
-        }
-        state
     }
 
     /// The fingerprint of the sequence in `state`.
@@ -153,13 +147,13 @@ impl Rabin {
     /// The fingerprint of any bytes, zero bytes too.
     pub fn bytes(&self, bytes: &[u8]) -> u64 {
         let (blocks, tail) = bytes.as_chunks::<8>();
-        let (fours, rest) = blocks.as_chunks::<4>();
         let mut state = 1;
-        for four in fours {
-            state = self.extend(state, &four.map(u64::from_le_bytes));
-        }
-        for block in rest {
-            state = self.extend(state, &[u64::from_le_bytes(*block)]);
+        for some in blocks.chunks(64) {
+            let mut numbers = [0; 64];
+            for (number, block) in numbers.iter_mut().zip(some) {
+                *number = u64::from_le_bytes(*block);
+            }
+            state = self.extend(state, &numbers[..some.len()]);
         }
         self.finish(self.extend(state, &[stopped(tail)]))
     }

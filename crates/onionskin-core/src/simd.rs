@@ -59,14 +59,17 @@ pub(crate) fn mul(a: u64, b: u64, barrett: Barrett) -> u64 {
     gf2::Modulus::new(barrett.rest).mul(a, b)
 }
 
-/// Σ aᵢ·bᵢ mod M.
-pub(crate) fn dot4(a: [u64; 4], b: [u64; 4], barrett: Barrett) -> u64 {
+/// `state`·t^(64n) + Σ blockᵢ·t^(64(n-i)) mod M, where `powers` are t⁶⁴, …, t⁵¹².
+pub(crate) fn fold_blocks(mut state: u64, blocks: &[u64], powers: &[u64; 8], barrett: Barrett) -> u64 {
     #[cfg(target_arch = "x86_64")]
     if has_carryless_multiply() {
         // SAFETY: the feature was detected just above.
-        return unsafe { x86::dot4(a, b, barrett) };
+        return unsafe { x86::fold_blocks(state, blocks, powers, barrett) };
     }
-    (0..4).fold(0, |sum, i| sum ^ gf2::Modulus::new(barrett.rest).mul(a[i], b[i]))
+    for block in blocks {
+        state = mul(state, powers[0], barrett) ^ block;
+    }
+    state
 }
 
 /// Lowers each accumulator to the smallest image of the values under its permutation: for i, the minimum over x of
@@ -78,11 +81,6 @@ pub(crate) fn lower_minima(values: &[u64], multipliers: &[u32], offsets: &[u32],
     );
     #[cfg(target_arch = "x86_64")]
     {
-        if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the feature was detected just above.
-            unsafe { x86::lower_minima_avx512(values, multipliers, offsets, minima) };
-            return;
-        }
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the feature was detected just above.
             unsafe { x86::lower_minima_avx2(values, multipliers, offsets, minima) };
@@ -161,13 +159,6 @@ mod tests {
             let mut found = vec![u32::MAX; n];
             lower_minima(&values, &multipliers, &offsets, &mut found);
             prop_assert_eq!(&found, &expected);
-            #[cfg(target_arch = "x86_64")]
-            if std::arch::is_x86_feature_detected!("avx2") {
-                let mut found = vec![u32::MAX; n];
-                // SAFETY: the feature was detected just above.
-                unsafe { x86::lower_minima_avx2(&values, &multipliers, &offsets, &mut found) };
-                prop_assert_eq!(&found, &expected);
-            }
         }
 
         #[test]

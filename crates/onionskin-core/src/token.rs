@@ -16,6 +16,9 @@ use crate::rabin::{Purpose, Rabin, Width};
 use crate::simd::{self, ByteClasses};
 use crate::unicode::{self, CharClass, Form};
 
+/// Bit 5 of every byte.
+const SMALL: u64 = 0x2020_2020_2020_2020;
+
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
@@ -67,6 +70,9 @@ pub struct Tokenizer {
     normalized: String,
     /// The word being put together.
     word: String,
+    /// Folding may leave the normal form where marks are involved: `ΐ` becomes a letter and two marks, but a capital with two
+    /// marks becomes a letter that composes with the first.
+    unsettled: bool,
 }
 
 impl Tokenizer {
@@ -78,6 +84,7 @@ impl Tokenizer {
             rabin: Rabin::new(Purpose::Chunks, width),
             normalized: String::new(),
             word: String::new(),
+            unsettled: false,
         }
     }
 
@@ -99,9 +106,55 @@ impl Tokenizer {
         }
     }
 
-    /// Looks at 64 bytes: every edge of a mask begins or ends a run.
+    /// Looks at 64 bytes. Where the mask of runs rises a run begins, where it falls one ends.
     #[inline]
     fn block(&mut self, text: &str, base: usize, classes: ByteClasses, walk: &mut Walk, tokens: &mut Tokens) {
+        let beyond_ascii = classes.high != 0 || (walk.in_run && walk.high_until > walk.start);
+        if beyond_ascii || self.letters {
+            self.mixed_block(text, base, classes, walk, tokens);
+            return;
+        }
+        let runs = classes.alphanumeric;
+        let before = runs << 1 | u64::from(walk.in_run);
+        let mut starts = runs & !before;
+        let mut ends = !runs & before;
+        // A newline comes after the words that end at it or before.
+        let mut newlines = classes.newline;
+        while newlines != 0 {
+            let through = newlines ^ (newlines - 1);
+            newlines &= newlines - 1;
+            tokens.line_ends.push(tokens.remainders.len() + (ends & through).count_ones() as usize);
+        }
+        // At most every second byte ends a word.
+        let mut words = [0; 32];
+        let mut n = 0;
+        let mut start = walk.start;
+        if !walk.in_run {
+            start = base + starts.trailing_zeros() as usize;
+            starts &= starts.wrapping_sub(1);
+        }
+        while ends != 0 {
+            let end = base + ends.trailing_zeros() as usize;
+            ends &= ends - 1;
+            words[n % 32] = self.ascii_word(text.as_bytes(), start, end);
+            n += 1;
+            start = base + starts.trailing_zeros() as usize;
+            starts &= starts.wrapping_sub(1);
+        }
+        tokens.remainders.extend_from_slice(&words[..n.min(32)]);
+        walk.start = start;
+        walk.in_run = runs >> 63 == 1;
+    }
+
+    /// The same for blocks with other characters than ASCII, and for letters.
+    fn mixed_block(
+        &mut self,
+        text: &str,
+        base: usize,
+        classes: ByteClasses,
+        walk: &mut Walk,
+        tokens: &mut Tokens,
+    ) {
         let ByteClasses { alphanumeric, high, newline } = classes;
         let runs = alphanumeric | high;
         let edges = runs ^ (runs << 1 | u64::from(walk.in_run));
@@ -144,27 +197,28 @@ impl Tokenizer {
     }
 
     /// Letters and digits stay what they are when bit 5 is set, capitals become small.
-    #[inline]
+    #[inline(always)]
     fn ascii_word(&self, text: &[u8], start: usize, end: usize) -> u64 {
-        const SMALL: u64 = 0x2020_2020_2020_2020;
-        let mut remainder = 0;
-        let mut at = start;
-        while end - at >= 8 {
-            let block: [u8; 8] = text[at..at + 8].try_into().expect("eight bytes are eight bytes");
-            remainder = self.rabin.append(remainder, u64::from_le_bytes(block) | SMALL);
-            at += 8;
+        if end - start < 8
+            && let Some(block) = text[start..].first_chunk::<8>()
+        {
+            let stop = 1 << (8 * (end - start));
+            return ((u64::from_le_bytes(*block) | SMALL) & (stop - 1)) | stop;
         }
-        let length = end - at;
-        let block = match text[at..].first_chunk::<8>() {
-            Some(block) => u64::from_le_bytes(*block),
-            None => {
-                let mut block = [0; 8];
-                block[..length].copy_from_slice(&text[at..end]);
-                u64::from_le_bytes(block)
-            }
-        };
-        let stop = 1 << (8 * length);
-        self.rabin.append(remainder, ((block | SMALL) & (stop - 1)) | stop)
+        self.long_ascii_word(&text[start..end])
+    }
+
+    #[inline(never)]
+    fn long_ascii_word(&self, word: &[u8]) -> u64 {
+        let (blocks, tail) = word.as_chunks::<8>();
+        let mut remainder = 0;
+        for block in blocks {
+            remainder = self.rabin.append(remainder, u64::from_le_bytes(*block) | SMALL);
+        }
+        let mut block = [0; 8];
+        block[..tail.len()].copy_from_slice(tail);
+        let stop = 1 << (8 * tail.len());
+        self.rabin.append(remainder, ((u64::from_le_bytes(block) | SMALL) & (stop - 1)) | stop)
     }
 
     #[cold]
@@ -201,6 +255,7 @@ impl Tokenizer {
                 CharClass::Mark => {
                     if !self.word.is_empty() {
                         self.word.push(c);
+                        self.unsettled = true;
                     }
                 }
                 CharClass::Separator => {
@@ -214,12 +269,19 @@ impl Tokenizer {
     }
 
     fn push_folded(&mut self, c: char) {
-        self.word.extend(unicode::fold(c));
+        let folded = unicode::fold(c);
+        self.unsettled |= folded.as_slice().len() > 1;
+        self.word.extend(folded);
     }
 
     fn end_word(&mut self, tokens: &mut Tokens) {
         if self.word.is_empty() {
             return;
+        }
+        if std::mem::take(&mut self.unsettled) && !unicode::is_normalized(&self.word, self.form) {
+            let mut settled = String::with_capacity(self.word.len());
+            unicode::normalize_into(&self.word, self.form, &mut settled);
+            self.word = settled;
         }
         if self.letters {
             tokens.remainders.extend(self.word.chars().map(|c| u64::from(u32::from(c))));

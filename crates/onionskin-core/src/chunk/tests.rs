@@ -4,7 +4,9 @@ use super::*;
 
 fn shingle_paragraphs_of(text: &str) -> Vec<String> {
     let mut found = vec![];
-    shingle_paragraphs(text, &mut vec![], |chunk| found.push(String::from_utf8(chunk.to_vec()).unwrap()));
+    shingle_paragraphs(text, &mut ParagraphScratch::default(), |chunk| {
+        found.push(String::from_utf8(chunk.to_vec()).unwrap())
+    });
     found
 }
 
@@ -48,7 +50,7 @@ fn the_example_of_the_paper() {
 #[test]
 fn a_sentence_without_period_ends_at_150_characters() {
     let found = shingle_paragraphs_of(&"x".repeat(151));
-    assert_eq!(found, [format!("{}\nx", "x".repeat(150))]);
+    assert_eq!(found, [format!("{}\nx\n", "x".repeat(150))]);
     let found = shingle_paragraphs_of(&"é".repeat(450));
     assert_eq!(found, [format!("{0}\n{0}\n{0}\n", "é".repeat(150))]);
 }

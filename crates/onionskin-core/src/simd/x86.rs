@@ -1,9 +1,10 @@
-//! x86-64: carry-less multiplication, and loops that vectorise under a wider instruction set.
+//! x86-64: carry-less multiplication, eight permutations at a time, sixteen bytes at a time.
 
 use std::arch::x86_64::{
-    __m128i, _mm_add_epi8, _mm_clmulepi64_si128, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_cvtsi64_si128,
+    __m128i, __m256i, _mm_add_epi8, _mm_clmulepi64_si128, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_cvtsi64_si128,
     _mm_cvtsi128_si64, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8, _mm_setzero_si128,
-    _mm_unpackhi_epi64, _mm_xor_si128,
+    _mm_unpackhi_epi64, _mm_xor_si128, _mm256_add_epi32, _mm256_loadu_si256, _mm256_min_epu32,
+    _mm256_mullo_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_storeu_si256,
 };
 
 use super::{Barrett, ByteClasses};
@@ -40,13 +41,21 @@ pub(super) fn mul(a: u64, b: u64, barrett: Barrett) -> u64 {
     reduce(_mm_clmulepi64_si128::<0x00>(register(a), register(b)), constants(barrett))
 }
 
+/// Eight blocks at a time, then what is left at once: one dependent reduction for each group instead of each block.
 #[target_feature(enable = "pclmulqdq,sse2")]
-pub(super) fn dot4(a: [u64; 4], b: [u64; 4], barrett: Barrett) -> u64 {
-    let mut sum = _mm_setzero_si128();
-    for i in 0..4 {
-        sum = _mm_xor_si128(sum, _mm_clmulepi64_si128::<0x00>(register(a[i]), register(b[i])));
+pub(super) fn fold_blocks(mut state: u64, blocks: &[u64], powers: &[u64; 8], barrett: Barrett) -> u64 {
+    let barrett = constants(barrett);
+    for group in blocks.chunks(8) {
+        let (&last, before) = group.split_last().expect("chunks are never empty");
+        let mut power = before.len();
+        let mut sum = _mm_clmulepi64_si128::<0x00>(register(state), register(powers[power]));
+        for block in before {
+            power -= 1;
+            sum = _mm_xor_si128(sum, _mm_clmulepi64_si128::<0x00>(register(*block), register(powers[power])));
+        }
+        state = reduce(sum, barrett) ^ last;
     }
-    reduce(sum, constants(barrett))
+    state
 }
 
 /// No window depends on the one before, so that the multiplications of several windows overlap in the pipeline: for
@@ -104,45 +113,58 @@ fn fixed_window_sums<const W: usize>(
     }
 }
 
+/// Walks all values once per tile of permutations, so that multipliers, offsets and minima of the tile stay in registers. A
+/// register holds eight permutations; broadcasting a value as 64 bits hands its halves to even and odd ones in turn.
 #[target_feature(enable = "avx2")]
 pub(super) fn lower_minima_avx2(values: &[u64], multipliers: &[u32], offsets: &[u32], minima: &mut [u32]) {
-    lower_minima_tiled(values, multipliers, offsets, minima);
-}
-
-#[target_feature(enable = "avx512f")]
-pub(super) fn lower_minima_avx512(values: &[u64], multipliers: &[u32], offsets: &[u32], minima: &mut [u32]) {
-    lower_minima_tiled(values, multipliers, offsets, minima);
-}
-
-/// Walks all values once per tile of permutations, so that multipliers, offsets and minima of the tile stay in registers.
-#[inline(always)]
-fn lower_minima_tiled(values: &[u64], multipliers: &[u32], offsets: &[u32], minima: &mut [u32]) {
     let mut at = 0;
     while minima.len() - at >= 32 {
-        tile::<32>(values, &multipliers[at..], &offsets[at..], &mut minima[at..]);
+        tile_avx2::<4>(values, &multipliers[at..], &offsets[at..], &mut minima[at..]);
         at += 32;
     }
     match minima.len() - at {
-        24 => tile::<24>(values, &multipliers[at..], &offsets[at..], &mut minima[at..]),
-        16 => tile::<16>(values, &multipliers[at..], &offsets[at..], &mut minima[at..]),
-        8 => tile::<8>(values, &multipliers[at..], &offsets[at..], &mut minima[at..]),
+        24 => tile_avx2::<3>(values, &multipliers[at..], &offsets[at..], &mut minima[at..]),
+        16 => tile_avx2::<2>(values, &multipliers[at..], &offsets[at..], &mut minima[at..]),
+        8 => tile_avx2::<1>(values, &multipliers[at..], &offsets[at..], &mut minima[at..]),
         _ => {}
     }
 }
 
-#[inline(always)]
-fn tile<const N: usize>(values: &[u64], multipliers: &[u32], offsets: &[u32], minima: &mut [u32]) {
-    let a: [u32; N] = multipliers[..N].try_into().expect("a tile is N wide");
-    let b: [u32; N] = offsets[..N].try_into().expect("a tile is N wide");
-    let mut lowest: [u32; N] = minima[..N].try_into().expect("a tile is N wide");
+#[target_feature(enable = "avx2")]
+#[inline]
+fn tile_avx2<const REGISTERS: usize>(
+    values: &[u64],
+    multipliers: &[u32],
+    offsets: &[u32],
+    minima: &mut [u32],
+) {
+    let a = load_avx2::<REGISTERS>(multipliers);
+    let b = load_avx2::<REGISTERS>(offsets);
+    let mut lowest = load_avx2::<REGISTERS>(minima);
     for x in values {
-        let halves = [*x as u32, (*x >> 32) as u32];
-        for i in 0..N {
-            let image = a[i].wrapping_mul(halves[i % 2]).wrapping_add(b[i]);
-            lowest[i] = lowest[i].min(image);
+        let x = _mm256_set1_epi64x(x.cast_signed());
+        for i in 0..REGISTERS {
+            let image = _mm256_add_epi32(_mm256_mullo_epi32(a[i], x), b[i]);
+            lowest[i] = _mm256_min_epu32(lowest[i], image);
         }
     }
-    minima[..N].copy_from_slice(&lowest);
+    let (eights, _) = minima.as_chunks_mut::<8>();
+    for (eight, register) in eights.iter_mut().zip(lowest) {
+        // SAFETY: eight u32 are 32 writable bytes, and the store needs no alignment.
+        unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), register) };
+    }
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn load_avx2<const REGISTERS: usize>(values: &[u32]) -> [__m256i; REGISTERS] {
+    let (eights, _) = values.as_chunks::<8>();
+    let mut registers = [_mm256_setzero_si256(); REGISTERS];
+    for (register, eight) in registers.iter_mut().zip(eights) {
+        // SAFETY: eight u32 are 32 readable bytes, and the load needs no alignment.
+        *register = unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) };
+    }
+    registers
 }
 
 /// Sixteen bytes at a time. Signed comparison serves for ranges once the range is moved to the bottom of the signed bytes.
