@@ -5,8 +5,12 @@
 //! few counters instead of a tree.
 
 mod builder;
+mod entities;
+mod entity_table;
+#[cfg(test)]
 mod gum;
 mod tags;
+mod tokenizer;
 
 use crate::charset::{self, SelfDeclaration};
 use crate::{Hints, Page};
@@ -32,6 +36,7 @@ pub(crate) trait Sink {
 #[derive(Debug, Default)]
 pub struct HtmlExtractor {
     decoded: String,
+    tokens: tokenizer::Scratch,
     builder: PageBuilder,
 }
 
@@ -60,7 +65,7 @@ impl HtmlExtractor {
         let (text, charset) = charset::decode(bytes, hints, declaration, &mut decoded);
         page.charset = charset;
         self.builder.begin(page);
-        gum::tokenize(text, &mut self.builder);
+        tokenizer::tokenize(text, &mut self.builder, &mut self.tokens);
         self.builder.finish(hints.url, page);
         self.decoded = decoded;
     }

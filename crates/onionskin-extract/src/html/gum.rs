@@ -1,4 +1,4 @@
-//! The html5gum tokenizer behind our [`Sink`].
+//! The tokenizer by the letter of the standard, which ours is held against.
 
 use super::Sink;
 use html5gum::Tokenizer;
