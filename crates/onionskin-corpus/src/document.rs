@@ -1,0 +1,248 @@
+//! What comes out of an input: documents, records that could not be read, and records that are no documents.
+
+use std::fmt;
+
+/// One document, lent to a [`Visitor`] for the time of the call.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Document<'a> {
+    /// Index into the sources.
+    pub source: u32,
+    /// Where in the source it begins: a byte offset in files (of the decoded bytes in compressed JSON lines and CSV, of the
+    /// compressed member in WARC), the row in Parquet, the number of the file in a tree.
+    /// [`Source::place`](crate::Source::place) spells it.
+    pub offset: u64,
+    /// The document's own name: the id field, the WARC record id, or the path within a tree.
+    pub id: Option<&'a str>,
+    /// Its address: normalised when it parses, else as it was given.
+    pub url: Option<&'a str>,
+    /// The host of the address.
+    pub site: Option<&'a str>,
+    /// What the text was taken from, such as `text/html`; `warc/revisit` for a revisit.
+    pub media_type: &'a str,
+    /// Size of the payload the text was taken from.
+    pub bytes: u64,
+    /// The title, empty when there is none.
+    pub title: &'a str,
+    /// The text.
+    pub text: &'a str,
+    /// Addresses the document links to: absolute, normalised, in order, without repeats.
+    pub links: &'a [String],
+    /// The address the document itself says it should have.
+    pub canonical: Option<&'a str>,
+    /// When it was fetched, in microseconds since 1970, UTC.
+    pub fetched_at: Option<i64>,
+    /// SHA-1 of the payload: a WARC record's own digest where it is usable, else computed.
+    pub payload_sha1: Option<[u8; 20]>,
+    /// The record says only that the payload with this digest was met again: there is no text, and the document counts as
+    /// an exact copy of the one with the same `payload_sha1`.
+    pub revisit: bool,
+}
+
+/// A record that could not be read, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRecord {
+    /// Index into the sources.
+    pub source: u32,
+    /// Where, in the terms of [`Document::offset`].
+    pub offset: u64,
+    /// Why.
+    pub reason: BadReason,
+}
+
+/// Why a record could not be read. Counted by [`code`](BadReason::code), shown by `Display`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BadReason {
+    /// The line is not JSON.
+    BrokenJson {
+        /// What the parser said.
+        detail: String,
+    },
+    /// The line is JSON, but not an object.
+    NotAnObject,
+    /// The record has no text field, or it is null.
+    MissingText,
+    /// The text field holds something other than a string.
+    TextNotAString,
+    /// The bytes are not UTF-8.
+    InvalidUtf8,
+    /// The record is larger than the limit.
+    TooLarge {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The input ends in the middle of a record or of compressed data.
+    CutOff,
+    /// Compressed data that does not decode.
+    Corrupt {
+        /// What the decoder said.
+        detail: String,
+    },
+    /// A CSV record with more or fewer fields than its header, or otherwise broken.
+    BrokenCsv {
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// A Parquet file, or part of one, that does not decode.
+    BrokenParquet {
+        /// What the reader said.
+        detail: String,
+    },
+    /// The columns asked for are not there.
+    MissingColumn {
+        /// The column asked for.
+        column: String,
+        /// The columns there are.
+        known: String,
+    },
+    /// A damaged place in a WARC, ARC or WACZ file.
+    BrokenWarc {
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// A response that is not an HTTP message.
+    BrokenHttp {
+        /// What is wrong with it.
+        detail: String,
+    },
+    /// The text could not be extracted.
+    ExtractionFailed {
+        /// What the extractor said.
+        detail: String,
+    },
+    /// The operating system or the object store failed.
+    Io {
+        /// What it said.
+        detail: String,
+    },
+}
+
+impl BadReason {
+    /// A short name that never changes, to count by.
+    pub fn code(&self) -> &'static str {
+        match self {
+            BadReason::BrokenJson { .. } => "broken_json",
+            BadReason::NotAnObject => "not_an_object",
+            BadReason::MissingText => "missing_text",
+            BadReason::TextNotAString => "text_not_a_string",
+            BadReason::InvalidUtf8 => "invalid_utf8",
+            BadReason::TooLarge { .. } => "too_large",
+            BadReason::CutOff => "cut_off",
+            BadReason::Corrupt { .. } => "corrupt",
+            BadReason::BrokenCsv { .. } => "broken_csv",
+            BadReason::BrokenParquet { .. } => "broken_parquet",
+            BadReason::MissingColumn { .. } => "missing_column",
+            BadReason::BrokenWarc { .. } => "broken_warc",
+            BadReason::BrokenHttp { .. } => "broken_http",
+            BadReason::ExtractionFailed { .. } => "extraction_failed",
+            BadReason::Io { .. } => "io",
+        }
+    }
+
+    /// Sorts a failed read: an end too early and undecodable data are the input's fault, the rest is the machine's.
+    pub(crate) fn from_io(error: &std::io::Error) -> BadReason {
+        use std::io::ErrorKind;
+        match error.kind() {
+            ErrorKind::UnexpectedEof => BadReason::CutOff,
+            // What flate2 and zstd answer to broken data.
+            ErrorKind::InvalidInput | ErrorKind::InvalidData | ErrorKind::Other
+                if error.raw_os_error().is_none() =>
+            {
+                // The zstd reader has no kind of its own for an input that ends inside a frame.
+                if error.to_string().contains("incomplete frame") {
+                    BadReason::CutOff
+                } else {
+                    BadReason::Corrupt { detail: error.to_string() }
+                }
+            }
+            _ => BadReason::Io { detail: error.to_string() },
+        }
+    }
+}
+
+impl fmt::Display for BadReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadReason::BrokenJson { detail } => write!(f, "broken JSON: {detail}"),
+            BadReason::NotAnObject => f.write_str("the line is not a JSON object"),
+            BadReason::MissingText => f.write_str("no text field"),
+            BadReason::TextNotAString => f.write_str("the text field is not a string"),
+            BadReason::InvalidUtf8 => f.write_str("not UTF-8"),
+            BadReason::TooLarge { limit } => write!(f, "larger than {limit} bytes"),
+            BadReason::CutOff => f.write_str("the input is cut off"),
+            BadReason::Corrupt { detail } => write!(f, "corrupt compressed data: {detail}"),
+            BadReason::BrokenCsv { detail } => write!(f, "broken CSV record: {detail}"),
+            BadReason::BrokenParquet { detail } => write!(f, "broken Parquet: {detail}"),
+            BadReason::MissingColumn { column, known } => {
+                write!(f, "no column {column:?}; there are {known}")
+            }
+            BadReason::BrokenWarc { detail } => write!(f, "damaged WARC: {detail}"),
+            BadReason::BrokenHttp { detail } => write!(f, "not an HTTP response: {detail}"),
+            BadReason::ExtractionFailed { detail } => write!(f, "no text could be extracted: {detail}"),
+            BadReason::Io { detail } => write!(f, "cannot be read: {detail}"),
+        }
+    }
+}
+
+/// A record that is read and is no document; nothing is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// A file in a folder that is of no kind we know.
+    UnknownFile,
+    /// A media type without text, such as an image.
+    Unsupported {
+        /// The media type.
+        media_type: String,
+    },
+    /// A tool that this media type needs is not installed.
+    ToolMissing {
+        /// The tool's name.
+        tool: String,
+    },
+    /// A WARC record of another type: `request`, `metadata`, `warcinfo`, …
+    RecordType {
+        /// The type.
+        name: &'static str,
+    },
+    /// An HTTP response with a status other than 200: redirects, errors.
+    Status {
+        /// The status.
+        status: u16,
+    },
+}
+
+impl SkipReason {
+    /// A short name that never changes, to count by.
+    pub fn code(&self) -> &'static str {
+        match self {
+            SkipReason::UnknownFile => "unknown_file",
+            SkipReason::Unsupported { .. } => "unsupported",
+            SkipReason::ToolMissing { .. } => "tool_missing",
+            SkipReason::RecordType { .. } => "record_type",
+            SkipReason::Status { .. } => "status",
+        }
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SkipReason::UnknownFile => f.write_str("file of unknown kind"),
+            SkipReason::Unsupported { media_type } => write!(f, "no text in {media_type}"),
+            SkipReason::ToolMissing { tool } => write!(f, "{tool} is not installed"),
+            SkipReason::RecordType { name } => write!(f, "{name} record"),
+            SkipReason::Status { status } => write!(f, "HTTP status {status}"),
+        }
+    }
+}
+
+/// Receives what the tasks read, in the order of the input within each task.
+pub trait Visitor {
+    /// A document.
+    fn document(&mut self, document: Document<'_>);
+    /// A record that could not be read.
+    fn bad_record(&mut self, bad: BadRecord);
+    /// A record that is no document.
+    fn skipped(&mut self, reason: SkipReason);
+}

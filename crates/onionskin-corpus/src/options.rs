@@ -1,0 +1,132 @@
+//! What to read out of the inputs, and within which limits.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How inputs are read. Everything here may change the documents or the borders of tasks, so two runs that should agree
+/// must have equal options.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The field or column with the text, in JSON lines, Parquet, CSV and TSV. A dot goes into a nested object:
+    /// `metadata.text`; a field whose own name has the dot is found as well.
+    pub text_field: String,
+    /// The field or column with the document's own name.
+    pub id_field: String,
+    /// The field or column with the address.
+    pub url_field: String,
+    /// The text field holds HTML, to be extracted like a page.
+    pub text_is_html: bool,
+    /// Read every input as this format, whatever it looks like.
+    pub format: Option<Format>,
+    /// A line, record or file larger than this (decoded) is reported and skipped, never held in memory whole.
+    pub max_record_bytes: u64,
+    /// About how much input makes a task. A constant in production: the borders of tasks must not depend on the number of
+    /// threads or the memory of a machine.
+    pub task_bytes: u64,
+    /// Take HTTP responses of any status from WARC files, not only 200.
+    pub any_status: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            text_field: "text".to_owned(),
+            id_field: "id".to_owned(),
+            url_field: "url".to_owned(),
+            text_is_html: false,
+            format: None,
+            max_record_bytes: 64 << 20,
+            task_bytes: 8 << 20,
+            any_status: false,
+        }
+    }
+}
+
+impl Options {
+    /// The limit as a length of memory. Also keeps `task_bytes` above zero, without which nothing would advance.
+    pub(crate) fn max_record(&self) -> usize {
+        usize::try_from(self.max_record_bytes).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn task_step(&self) -> u64 {
+        self.task_bytes.max(1)
+    }
+}
+
+/// What an input is made of. Compression is not part of it: gzip and zstd are seen by their magic bytes in every format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// WARC, WET or ARC.
+    Warc,
+    /// One JSON object a line.
+    Jsonl,
+    /// Apache Parquet.
+    Parquet,
+    /// Comma-separated values under a header row.
+    Csv,
+    /// Tab-separated values under a header row.
+    Tsv,
+    /// A WACZ archive: a zip with WARC files inside.
+    Wacz,
+    /// Files that are one document each: HTML, text, PDF, PostScript, DOCX, ODT.
+    Tree,
+}
+
+impl Format {
+    /// Every format, in the order of their names' usual listing.
+    pub const ALL: [Format; 7] =
+        [Format::Warc, Format::Jsonl, Format::Parquet, Format::Csv, Format::Tsv, Format::Wacz, Format::Tree];
+
+    /// The name, as it stands in options and manifests.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Format::Warc => "warc",
+            Format::Jsonl => "jsonl",
+            Format::Parquet => "parquet",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Wacz => "wacz",
+            Format::Tree => "tree",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A format name that is not one of ours.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format {name:?}; known: warc, jsonl, parquet, csv, tsv, wacz, tree")]
+pub struct UnknownFormat {
+    /// What was given.
+    pub name: String,
+}
+
+impl FromStr for Format {
+    type Err = UnknownFormat;
+
+    fn from_str(name: &str) -> Result<Format, UnknownFormat> {
+        Format::ALL
+            .into_iter()
+            .find(|format| format.as_str() == name)
+            .ok_or_else(|| UnknownFormat { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn format_names_round_trip() {
+        for format in Format::ALL {
+            assert_eq!(format.to_string().parse(), Ok(format));
+        }
+        let message = "json".parse::<Format>().unwrap_err().to_string();
+        assert!(Format::ALL.iter().all(|format| message.contains(format.as_str())), "{message}");
+    }
+}

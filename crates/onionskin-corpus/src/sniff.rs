@@ -1,0 +1,159 @@
+//! What a file is, by its content first and its name second.
+//!
+//! Names lie (a `.gz` that a server already unpacked, JSON lines called `.txt`), magic bytes do not. Where content alone
+//! cannot tell, as between CSV and any other text, the name decides.
+
+use memchr::{memchr, memmem};
+
+use crate::decode::decode_head;
+use crate::options::Format;
+
+/// How much of a file is looked at.
+pub(crate) const HEAD_BYTES: usize = 8 << 10;
+
+/// How the bytes of an input are compressed as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+impl Encoding {
+    pub(crate) fn of(head: &[u8]) -> Encoding {
+        match head {
+            [0x1f, 0x8b, 0x08, ..] => Encoding::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Encoding::Zstd,
+            // A skippable frame of zstd. Dictionaries of .warc.zst files are in one.
+            [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Encoding::Zstd,
+            _ => Encoding::Plain,
+        }
+    }
+}
+
+/// The result of looking at a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sniffed {
+    pub(crate) encoding: Encoding,
+    /// `None` for something that is none of ours.
+    pub(crate) format: Option<Format>,
+}
+
+/// Decides from the first [`HEAD_BYTES`] of a file and its name.
+pub(crate) fn sniff(head: &[u8], name: &str) -> Sniffed {
+    let encoding = Encoding::of(head);
+    let name = name.to_ascii_lowercase();
+    let format = match encoding {
+        Encoding::Plain => sniff_decoded(head, &name),
+        Encoding::Zstd if head.starts_with(&[0x5d, 0x2a, 0x4d, 0x18]) => Some(Format::Warc),
+        Encoding::Gzip | Encoding::Zstd => {
+            let inner =
+                [".gz", ".zst", ".zstd"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+            let decoded = decode_head(head, encoding, HEAD_BYTES);
+            if decoded.is_empty() {
+                by_name(inner)
+            } else {
+                // Parquet and zip are random-access formats: inside a compressed stream they cannot be read.
+                sniff_decoded(&decoded, inner)
+                    .filter(|format| !matches!(format, Format::Parquet | Format::Wacz))
+            }
+        }
+    };
+    Sniffed { encoding, format }
+}
+
+fn sniff_decoded(head: &[u8], name: &str) -> Option<Format> {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    if text.is_empty() {
+        return by_name(name).or(Some(Format::Tree));
+    }
+    if text.starts_with(b"WARC/") || text.starts_with(b"filedesc://") {
+        return Some(Format::Warc);
+    }
+    if text.starts_with(b"PAR1") {
+        return Some(Format::Parquet);
+    }
+    if text.starts_with(b"PK\x03\x04") {
+        return sniff_zip(text, name);
+    }
+    if text.starts_with(b"%PDF-") || text.starts_with(b"%!PS") {
+        return Some(Format::Tree);
+    }
+    if !is_text(text) {
+        return None;
+    }
+    if looks_like_json_lines(text) {
+        return Some(Format::Jsonl);
+    }
+    match by_name(name) {
+        Some(format @ (Format::Jsonl | Format::Csv | Format::Tsv)) => Some(format),
+        // The other names promise bytes that are not there.
+        _ => Some(Format::Tree),
+    }
+}
+
+/// The format a name promises.
+fn by_name(name: &str) -> Option<Format> {
+    let (_, ending) = name.rsplit_once('.')?;
+    Some(match ending {
+        "jsonl" | "ndjson" | "jsonlines" => Format::Jsonl,
+        "csv" => Format::Csv,
+        "tsv" | "tab" => Format::Tsv,
+        "warc" | "wet" | "wat" | "arc" => Format::Warc,
+        "parquet" => Format::Parquet,
+        "wacz" => Format::Wacz,
+        "html" | "htm" | "xhtml" | "txt" | "md" | "pdf" | "ps" | "docx" | "odt" => Format::Tree,
+        _ => return None,
+    })
+}
+
+/// A zip is a WACZ, an office document, or none of ours; its first entry or its name says which.
+fn sniff_zip(head: &[u8], name: &str) -> Option<Format> {
+    let first_entry = head.get(30..).unwrap_or_default();
+    let wacz: [&[u8]; 4] = [b"datapackage", b"archive/", b"indexes/", b"pages/"];
+    if name.ends_with(".wacz") || wacz.iter().any(|entry| first_entry.starts_with(entry)) {
+        return Some(Format::Wacz);
+    }
+    let office: [&[u8]; 6] =
+        [b"[Content_Types].xml", b"mimetype", b"_rels/", b"word/", b"docProps/", b"customXml/"];
+    let by_name =
+        [".docx", ".odt", ".pptx", ".xlsx", ".odp", ".ods"].iter().any(|ending| name.ends_with(ending));
+    (by_name || office.iter().any(|entry| first_entry.starts_with(entry))).then_some(Format::Tree)
+}
+
+/// No NUL bytes and few other control characters, or the byte order mark of UTF-16.
+fn is_text(head: &[u8]) -> bool {
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        return true;
+    }
+    if memchr(0, head).is_some() {
+        return false;
+    }
+    // Tab, line feed, form feed, carriage return, and the escape of ISO-2022-JP are at home in text.
+    let controls =
+        head.iter().filter(|&&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | 0x0c | b'\r' | 0x1b)).count();
+    controls * 50 <= head.len()
+}
+
+/// The first line is a JSON object, or so far looks like one.
+fn looks_like_json_lines(head: &[u8]) -> bool {
+    let start = head.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(head.len());
+    let rest = &head[start..];
+    if !rest.starts_with(b"{") {
+        return false;
+    }
+    match memchr(b'\n', rest) {
+        Some(end) => serde_json::from_slice::<serde::de::IgnoredAny>(&rest[..end]).is_ok(),
+        // One line longer than the head, or a whole file of one line. `{"` and a colon is enough of a promise; a style
+        // sheet or a template does not begin so.
+        None => {
+            let inner = rest[1..].trim_ascii_start();
+            inner.starts_with(b"}")
+                || (inner.starts_with(b"\"") && memmem::find(inner, b"\":").is_some())
+                || (inner.starts_with(b"\"") && memmem::find(inner, b"\" :").is_some())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,248 @@
+//! One input that [`discover`](crate::discover()) found: what it is called, what it holds, and how to open it.
+//!
+//! Millions of small files in a folder are one source, not millions: their names lie end to end in one string, so that
+//! a big tree costs its names and 24 bytes a file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sha1::{Digest, Sha1};
+
+use crate::options::Format;
+use crate::sniff::Encoding;
+
+/// Bytes that can be entered anywhere.
+pub(crate) trait Input: Read + Seek + Send {}
+impl<T: Read + Seek + Send> Input for T {}
+
+/// An input to read: a file, a pipe, a folder of small files.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Source {
+    /// The input as it was given, with the path inside a folder after it; `/` between the parts.
+    pub name: String,
+    /// Size in bytes, 0 for a pipe, the sum for a tree.
+    pub bytes: u64,
+    /// What it is made of.
+    pub format: Format,
+    pub(crate) encoding: Encoding,
+    pub(crate) location: Location,
+}
+
+/// Where the bytes are.
+#[derive(Clone, Debug)]
+pub(crate) enum Location {
+    File(PathBuf),
+    Stream(Stream),
+    Tree(Arc<TreeFiles>),
+}
+
+/// A pipe: whoever takes it first has it.
+#[derive(Clone)]
+pub(crate) struct Stream(Arc<Mutex<Option<Box<dyn Read + Send>>>>);
+
+impl Stream {
+    pub(crate) fn new(input: Box<dyn Read + Send>) -> Stream {
+        Stream(Arc::new(Mutex::new(Some(input))))
+    }
+
+    fn take(&self) -> io::Result<Box<dyn Read + Send>> {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| io::Error::other("a pipe can be read only once"))
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Stream")
+    }
+}
+
+impl Source {
+    /// True for a pipe: it is read once from the front, and a run that stopped inside it cannot go on.
+    pub fn is_stream(&self) -> bool {
+        matches!(self.location, Location::Stream(_))
+    }
+
+    /// How many files a tree has; 1 for every other source.
+    pub fn files(&self) -> u64 {
+        match &self.location {
+            Location::Tree(files) => files.len() as u64,
+            _ => 1,
+        }
+    }
+
+    /// Spells a place in this source for people, from the offset of a document or a bad record.
+    pub fn place(&self, offset: u64) -> String {
+        match &self.location {
+            Location::Tree(files) => match usize::try_from(offset).ok().filter(|&at| at < files.len()) {
+                Some(at) => files.path(at).display().to_string(),
+                None => self.name.clone(),
+            },
+            _ if self.format == Format::Parquet => format!("{}, row {offset}", self.name),
+            _ => format!("{}, byte {offset}", self.name),
+        }
+    }
+
+    /// A digest of name, format, size, and the names and sizes of a tree's files: whether the input of an earlier run is
+    /// still the same, as far as can be told without reading it. Times of change are left out on purpose, a copied corpus
+    /// is the same corpus.
+    pub fn identity(&self) -> [u8; 20] {
+        let mut hash = Sha1::new();
+        for part in [self.name.as_bytes(), self.format.as_str().as_bytes()] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        hash.update(self.bytes.to_le_bytes());
+        if let Location::Tree(files) = &self.location {
+            for at in 0..files.len() {
+                let name = files.name(at);
+                hash.update((name.len() as u64).to_le_bytes());
+                hash.update(name.as_bytes());
+                hash.update(files.size(at).to_le_bytes());
+            }
+        }
+        hash.finalize().into()
+    }
+
+    /// Opens a source that can be entered anywhere.
+    pub(crate) fn open(&self) -> io::Result<Box<dyn Input>> {
+        match &self.location {
+            Location::File(path) => Ok(Box::new(File::open(path)?)),
+            Location::Stream(_) => {
+                let message = format!("{} needs a file and cannot be read from a pipe", self.format);
+                Err(io::Error::new(io::ErrorKind::Unsupported, message))
+            }
+            Location::Tree(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a tree is not one file")),
+        }
+    }
+
+    /// Opens a source to be read from the front.
+    pub(crate) fn open_stream(&self) -> io::Result<Box<dyn Read + Send>> {
+        match &self.location {
+            Location::File(path) => Ok(Box::new(File::open(path)?)),
+            Location::Stream(stream) => stream.take(),
+            Location::Tree(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a tree is not one file")),
+        }
+    }
+}
+
+/// The files of a tree, in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TreeFiles {
+    /// What the names are relative to.
+    root: PathBuf,
+    /// The names may stand for addresses: they lie under a folder that was given.
+    under_folder: bool,
+    /// All names, end to end, `/` between the parts.
+    names: String,
+    entries: Vec<TreeEntry>,
+    /// Paths that are not UTF-8, or not spelt as their name is.
+    odd_paths: BTreeMap<usize, PathBuf>,
+}
+
+#[derive(Clone, Debug)]
+struct TreeEntry {
+    name_end: usize,
+    size: u64,
+    known: bool,
+}
+
+impl TreeFiles {
+    pub(crate) fn new(root: PathBuf, under_folder: bool) -> TreeFiles {
+        TreeFiles { root, under_folder, ..TreeFiles::default() }
+    }
+
+    /// `relative` is the path below the root; a file that is not `known` is counted and not read.
+    pub(crate) fn push(&mut self, relative: &Path, size: u64, known: bool) {
+        let name = slashed(relative);
+        if Path::new(&name) != relative {
+            self.odd_paths.insert(self.entries.len(), relative.to_owned());
+        }
+        self.names.push_str(&name);
+        self.entries.push(TreeEntry { name_end: self.names.len(), size, known });
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.entries.iter().fold(0, |sum, entry| sum.saturating_add(entry.size))
+    }
+
+    pub(crate) fn name(&self, at: usize) -> &str {
+        let start = if at == 0 { 0 } else { self.entries[at - 1].name_end };
+        &self.names[start..self.entries[at].name_end]
+    }
+
+    pub(crate) fn size(&self, at: usize) -> u64 {
+        self.entries[at].size
+    }
+
+    pub(crate) fn is_known(&self, at: usize) -> bool {
+        self.entries[at].known
+    }
+
+    pub(crate) fn under_folder(&self) -> bool {
+        self.under_folder
+    }
+
+    pub(crate) fn path(&self, at: usize) -> PathBuf {
+        match self.odd_paths.get(&at) {
+            Some(path) => self.root.join(path),
+            None => self.root.join(self.name(at)),
+        }
+    }
+}
+
+/// A path with `/` between its parts on every system.
+pub(crate) fn slashed(path: &Path) -> String {
+    let text = path.to_string_lossy();
+    if std::path::MAIN_SEPARATOR == '/' {
+        text.into_owned()
+    } else {
+        text.replace(std::path::MAIN_SEPARATOR, "/")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tree_names_come_back() {
+        let mut files = TreeFiles::new(PathBuf::from("root"), true);
+        files.push(Path::new("a.html"), 3, true);
+        files.push(Path::new("example.org/b.html"), 4, false);
+        assert_eq!(
+            (files.name(0), files.name(1), files.len(), files.bytes()),
+            ("a.html", "example.org/b.html", 2, 7)
+        );
+        assert_eq!(files.path(1), Path::new("root/example.org/b.html"));
+        assert!(files.is_known(0) && !files.is_known(1));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn names_that_are_not_utf8_still_open() {
+        use std::ffi::OsStr;
+        use std::os::unix::ffi::OsStrExt;
+        let odd = Path::new(OsStr::from_bytes(b"caf\xe9.txt"));
+        let mut files = TreeFiles::new(PathBuf::from("root"), true);
+        files.push(odd, 1, true);
+        assert_eq!(files.name(0), "caf\u{fffd}.txt");
+        assert_eq!(files.path(0), Path::new("root").join(odd));
+    }
+
+    #[test]
+    fn a_stream_is_taken_once() {
+        let stream = Stream::new(Box::new(io::empty()));
+        assert!(stream.take().is_ok());
+        assert!(stream.take().is_err());
+    }
+}
