@@ -40,6 +40,8 @@ mod record;
 mod segments;
 mod sniff;
 mod stream;
+#[cfg(test)]
+mod testing;
 pub mod wacz;
 pub mod writer;
 

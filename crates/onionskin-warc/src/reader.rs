@@ -253,19 +253,24 @@ impl<R: Read> Reader<R> {
         if !self.skip_blanks()? {
             return Ok(());
         }
-        if self.stream.member_offset() >= self.ceiling {
+        let offset = self.stream.offset();
+        let search = self.find_head()?;
+        if let HeadSearch::NotARecord = search {
+            return self.skip_garbage(offset, DamageKind::Garbage, 0);
+        }
+        // Only a record moves a reader of a range over its borders: what lies behind a record and is none belongs
+        // to whoever read the record.
+        if offset >= self.ceiling {
             if !self.segments.is_open() {
                 self.finish();
                 return Ok(());
             }
             self.is_past_ceiling = true;
         }
-        self.is_above_floor |= self.stream.member_offset() >= self.floor;
-        let offset = self.stream.offset();
-        let head_len = match self.find_head()? {
+        self.is_above_floor |= offset >= self.floor;
+        let head_len = match search {
             HeadSearch::Found(len) => len,
-            HeadSearch::NotARecord => return self.skip_garbage(offset, DamageKind::Garbage, 0),
-            HeadSearch::TooLong => {
+            HeadSearch::NotARecord | HeadSearch::TooLong => {
                 self.stream.consume(1);
                 return self.skip_garbage(offset, DamageKind::BadHeader, 1);
             }
@@ -455,7 +460,7 @@ impl<R: Read> Reader<R> {
         crossing: Crossing,
     ) -> io::Result<()> {
         let missing = head.length - block.len() as u64;
-        if matches!(crossing, Crossing::End) && self.push_back_next_record(&mut block) {
+        if matches!(crossing, Crossing::End) && self.push_back_next_record(&mut block)? {
             self.emit_block(offset, head, block, None, true);
             self.emit_damage(offset, DamageKind::WrongLength, 0);
             self.phase = Phase::Inside;
@@ -469,10 +474,22 @@ impl<R: Read> Reader<R> {
     }
 
     /// If another record begins inside this block, gives it back to the stream.
-    fn push_back_next_record(&mut self, block: &mut Vec<u8>) -> bool {
-        let Some(at) = find_record(block, self.stream.container(), true) else { return false };
+    fn push_back_next_record(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
+        let container = self.stream.container();
+        let mut found = find_record(block, container, true);
+        if found.is_none() {
+            // Its head may lie across the end of the block.
+            while self.stream.pending().len() < SEARCH_OVERLAP && self.stream.fill(HEAD_STEP)? == Fill::Bytes
+            {
+            }
+            let pending = self.stream.pending();
+            let start = block.len().saturating_sub(SEARCH_OVERLAP);
+            let seam = [&block[start..], &pending[..pending.len().min(SEARCH_OVERLAP)]].concat();
+            found = find_record(&seam, container, true).map(|at| start + at).filter(|&at| at < block.len());
+        }
+        let Some(at) = found else { return Ok(false) };
         if !self.stream.push_back(&block[at..]) {
-            return false;
+            return Ok(false);
         }
         block.truncate(at);
         // What stands between two records is not of the block: two line ends in WARC, one in ARC.
@@ -485,7 +502,7 @@ impl<R: Read> Reader<R> {
                 }
             }
         }
-        true
+        Ok(true)
     }
 
     /// Looks at what follows a block, and passes over the line ends.
@@ -518,7 +535,11 @@ impl<R: Read> Reader<R> {
                     self.stream.consume(blanks);
                     return Ok(Tail::MemberEnd);
                 }
-                Fill::MemberEnd => return Ok(Tail::Mismatch),
+                Fill::MemberEnd => {
+                    // Too few bytes to tell; perhaps the head of the next record goes on in the next member.
+                    self.stream.consume(blanks);
+                    return Ok(Tail::Record);
+                }
                 Fill::Broken(kind) => return Ok(Tail::Broken(kind)),
             }
         }
@@ -527,7 +548,7 @@ impl<R: Read> Reader<R> {
     /// Something follows the block that is no record. Either the block swallowed the next record, or it goes on
     /// beyond the length in its head.
     fn mismatch(&mut self, offset: u64, head: Head, mut block: Vec<u8>) -> io::Result<()> {
-        let was_too_long = self.push_back_next_record(&mut block);
+        let was_too_long = self.push_back_next_record(&mut block)?;
         self.emit_block(offset, head, block, None, was_too_long);
         if was_too_long {
             self.emit_damage(offset, DamageKind::WrongLength, 0);
@@ -553,13 +574,18 @@ impl<R: Read> Reader<R> {
             }
             match self.stream.fill(SKIP_STEP)? {
                 Fill::Bytes => {}
-                Fill::MemberEnd => {
-                    let rest = self.stream.pending().len();
-                    self.stream.consume(rest);
-                    self.emit_damage(offset, kind, lost + rest as u64);
-                    self.phase = Phase::Between;
-                    return Ok(());
-                }
+                Fill::MemberEnd => match self.cross()? {
+                    Crossing::Continued => {}
+                    crossing => {
+                        let rest = match crossing {
+                            Crossing::NextRecord(border) => border,
+                            _ => self.stream.pending().len(),
+                        };
+                        self.stream.consume(rest);
+                        self.emit_damage(offset, kind, lost + rest as u64);
+                        return self.after_crossing(crossing);
+                    }
+                },
                 Fill::Broken(broken) => return self.broken(offset, broken),
             }
         }
@@ -615,6 +641,14 @@ impl<R: Read> Reader<R> {
     fn broken(&mut self, offset: u64, kind: DamageKind) -> io::Result<()> {
         // In a member with many records the damage is where the decoder stands, not where the member began.
         let offset = if self.records_in_member > 1 { self.stream.input_offset() } else { offset };
+        if kind == DamageKind::CorruptMember {
+            // A record that was handed out in this step is of this member, and as doubtful as it is.
+            for item in &mut self.ready {
+                if let Item::Record(record) = item {
+                    record.truncated = true;
+                }
+            }
+        }
         let found = self.stream.resync(true)?;
         let kind = if found { DamageKind::CorruptMember } else { kind };
         let lost = self.stream.input_offset().saturating_sub(offset);

@@ -67,7 +67,10 @@ fn sniff_zstd(head: &[u8]) -> Option<ContainerKind> {
         }
         rest = usize::try_from(skippable.frame_len()).ok().and_then(|len| rest.get(len..))?;
     }
-    zstd::Probe::new(None).and_then(|mut probe| sniff(probe.decode(rest).bytes))
+    let mut probe = zstd::Probe::new(None)?;
+    let text = probe.decode(rest);
+    let is_empty_file = text.ended && text.bytes.is_empty() && text.used == rest.len();
+    sniff(text.bytes).or(is_empty_file.then_some(ContainerKind::Warc))
 }
 
 /// The first place where an archive can be read from, when it is not the beginning.

@@ -95,6 +95,8 @@ pub(crate) struct Stream<R> {
     member_offset: u64,
     /// How many bytes it gave so far.
     member_bytes: u64,
+    /// How the open member ended, once it did; asking again gives the same answer.
+    ended: Option<Fill>,
     credit: Credit,
 }
 
@@ -126,6 +128,7 @@ impl<R: Read> Stream<R> {
             at: 0,
             member_offset,
             member_bytes: 0,
+            ended: None,
             credit,
         })
     }
@@ -181,6 +184,9 @@ impl<R: Read> Stream<R> {
 
     /// Decodes up to about `wanted` bytes more into what is pending.
     pub(crate) fn fill(&mut self, wanted: usize) -> io::Result<Fill> {
+        if let Some(ended) = self.ended {
+            return Ok(ended);
+        }
         if self.at > self.decoded.len() / 2 {
             self.decoded.drain(..self.at);
             self.at = 0;
@@ -197,8 +203,7 @@ impl<R: Read> Stream<R> {
             Codec::Zstd(zstd) => zstd.decode(&mut self.input, &mut self.decoded)?,
         };
         self.member_bytes += (self.decoded.len() - before) as u64;
-        self.credit.reached(self.input.offset());
-        Ok(fill)
+        Ok(self.note(fill))
     }
 
     /// Moves pending bytes to a block that is to be `length` bytes long.
@@ -217,6 +222,9 @@ impl<R: Read> Stream<R> {
     /// what is decoded past `length` is pending afterwards.
     pub(crate) fn fill_block(&mut self, block: &mut Vec<u8>, length: usize) -> io::Result<Fill> {
         debug_assert!(self.pending().is_empty() && block.len() < length);
+        if let Some(ended) = self.ended {
+            return Ok(ended);
+        }
         let before = block.len();
         let wanted = (length - before).min(before.max(BLOCK_STEP));
         if block.capacity() - before < wanted.min(BLOCK_SLACK) + BLOCK_SLACK {
@@ -232,8 +240,13 @@ impl<R: Read> Stream<R> {
             self.decoded.extend_from_slice(&block[length..]);
             block.truncate(length);
         }
+        Ok(self.note(fill))
+    }
+
+    fn note(&mut self, fill: Fill) -> Fill {
         self.credit.reached(self.input.offset());
-        Ok(fill)
+        self.ended = (fill != Fill::Bytes).then_some(fill);
+        fill
     }
 
     /// Opens the member that begins here. Anything but [`Open::Member`] changes nothing.
@@ -250,6 +263,7 @@ impl<R: Read> Stream<R> {
         };
         if open == Open::Member {
             self.member_bytes = 0;
+            self.ended = None;
         }
         Ok(open)
     }
@@ -259,6 +273,7 @@ impl<R: Read> Stream<R> {
     pub(crate) fn resync(&mut self, go_back: bool) -> io::Result<bool> {
         self.decoded.clear();
         self.at = 0;
+        self.ended = Some(Fill::MemberEnd);
         if go_back {
             let distance = self.input.offset() - self.member_offset;
             // What was decoded costs as well, or a bomb could be set off many times over.
