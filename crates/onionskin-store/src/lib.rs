@@ -1,1 +1,36 @@
-//! The atlas: Parquet tables, manifest, external sort, memory budget.
+//! The atlas: a folder of Parquet tables and a manifest, written so that a kill at any moment loses nothing finished.
+//!
+//! This crate stores numbers and knows nothing of what they mean. Its parts, from the ground up:
+//!
+//! - [`MemoryBudget`], [`process`] and [`disk`]: what a job may use and what it did use;
+//! - [`storage`]: the few file operations that write, behind a seam, so that tests can make each of them fail;
+//! - [`raw`]: files of fixed-width records in checksummed blocks;
+//! - [`sort`]: external merge sort within a memory budget;
+//! - [`schema`] and [`table`]: the tables of the atlas, their writers and readers;
+//! - [`manifest`] and [`atlas`]: which files belong to the atlas, and whether they are whole;
+//! - [`staging`]: several tables produced at once, in commits that survive a crash;
+//! - [`untrusted`]: every parser of this crate as a function of bytes, for fuzzing.
+//!
+//! The file formats are described byte by byte in `docs/format.md` of the repository.
+
+pub mod atlas;
+mod budget;
+pub mod disk;
+mod json;
+pub mod manifest;
+pub mod process;
+pub mod raw;
+pub mod schema;
+pub mod sort;
+pub mod staging;
+pub mod storage;
+pub mod table;
+pub mod untrusted;
+
+pub use atlas::{Atlas, AtlasError};
+pub use budget::{MemoryBudget, ParseBudgetError};
+pub use disk::IoError;
+pub use manifest::Manifest;
+pub use schema::Table;
+pub use staging::{Checkpoint, StageParams, Staging, StagingError};
+pub use table::{PartMeta, TableError};

@@ -1,0 +1,323 @@
+//! An atlas: a folder with a manifest and the tables it names.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::IoError;
+use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, ManifestError, TableEntry};
+use crate::schema::{ChunkingName, Table};
+use crate::storage::{Disk, Storage, checksum_file, list, replace_file};
+use crate::table::{
+    ChunksReader, DocumentsReader, FeaturesReader, Input, LinksReader, SitesReader, SketchesReader,
+    TableError, TableReader,
+};
+
+/// No manifest is longer; a file that is, is not read into memory.
+const MAX_MANIFEST_BYTES: u64 = 1 << 30;
+
+/// An atlas that has been opened.
+#[derive(Clone, Debug)]
+pub struct Atlas {
+    dir: PathBuf,
+    manifest: Manifest,
+    storage: Arc<dyn Storage>,
+}
+
+/// Why an atlas cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AtlasError {
+    /// The file system failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// There is a folder, but no manifest in it.
+    #[error("{} is not an atlas: it has no manifest.json{}", dir.display(), if *unfinished { "\nhint: a scan into it was interrupted; run the same scan again to finish it" } else { "" })]
+    NotAnAtlas {
+        /// The folder.
+        dir: PathBuf,
+        /// Whether it holds the work of an interrupted scan.
+        unfinished: bool,
+    },
+    /// The manifest is no good.
+    #[error("{}: {source}", path.display())]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: ManifestError,
+    },
+    /// A table that the atlas does not have.
+    #[error("the atlas {} has no table {table}; it has {tables}", dir.display())]
+    NoTable {
+        /// The atlas.
+        dir: PathBuf,
+        /// The table.
+        table: String,
+        /// The tables it has.
+        tables: String,
+    },
+    /// A table could not be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+}
+
+/// How closely to look in [`Atlas::verify`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VerifyDepth {
+    /// Lengths of files.
+    Sizes,
+    /// Lengths and checksums.
+    Checksums,
+    /// Lengths, checksums, and every row decoded.
+    Rows,
+}
+
+/// A file of the atlas that is not as the manifest says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The table.
+    pub table: String,
+    /// Path inside the atlas.
+    pub file: String,
+    /// What is wrong.
+    pub problem: String,
+}
+
+/// What [`Atlas::verify`] found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// Files looked at.
+    pub files: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Rows decoded, at depth [`VerifyDepth::Rows`].
+    pub rows: u64,
+    /// What is wrong, by table and file.
+    pub damage: Vec<Damage>,
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    pub fn is_whole(&self) -> bool {
+        self.damage.is_empty()
+    }
+}
+
+impl Atlas {
+    /// Opens the atlas in a folder.
+    pub fn open(dir: impl Into<PathBuf>) -> Result<Atlas, AtlasError> {
+        Atlas::open_with(dir.into(), Disk::shared())
+    }
+
+    /// The same, with updates going to a chosen storage.
+    pub fn open_with(dir: PathBuf, storage: Arc<dyn Storage>) -> Result<Atlas, AtlasError> {
+        match read_manifest(&dir)? {
+            Some(manifest) => Ok(Atlas { dir, manifest, storage }),
+            None => {
+                fs::metadata(&dir).map_err(|e| IoError::new("opening the atlas", &dir, e))?;
+                let unfinished = dir.join(crate::staging::STAGING_DIR).is_dir();
+                Err(AtlasError::NotAnAtlas { dir, unfinished })
+            }
+        }
+    }
+
+    /// Its folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Its manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Whether it has a table.
+    pub fn has(&self, table: &str) -> bool {
+        self.manifest.tables.contains_key(table)
+    }
+
+    /// The chunkings it has chunks of, in order of name.
+    pub fn chunkings(&self) -> Vec<ChunkingName> {
+        let names = self.manifest.tables.keys().filter_map(|name| name.strip_prefix("chunks."));
+        names.filter_map(ChunkingName::new).collect()
+    }
+
+    /// The entry of a table.
+    pub fn table(&self, name: &str) -> Result<&TableEntry, AtlasError> {
+        self.manifest.tables.get(name).ok_or_else(|| AtlasError::NoTable {
+            dir: self.dir.clone(),
+            table: name.to_owned(),
+            tables: self.manifest.tables.keys().cloned().collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// The files of a table, in order.
+    pub fn files(&self, name: &str) -> Result<Vec<PathBuf>, AtlasError> {
+        Ok(self.table(name)?.files.iter().map(|file| self.dir.join(&file.path)).collect())
+    }
+
+    /// Reads `documents`.
+    pub fn documents(&self) -> Result<DocumentsReader, AtlasError> {
+        Ok(DocumentsReader::new(self.files("documents")?))
+    }
+
+    /// Reads `sites`.
+    pub fn sites(&self) -> Result<SitesReader, AtlasError> {
+        Ok(SitesReader::new(self.files("sites")?))
+    }
+
+    /// Reads `links`.
+    pub fn links(&self) -> Result<LinksReader, AtlasError> {
+        Ok(LinksReader::new(self.files("links")?))
+    }
+
+    /// Reads the chunks of a chunking.
+    pub fn chunks(&self, chunking: &ChunkingName) -> Result<ChunksReader, AtlasError> {
+        let files = self.files(&Table::Chunks(chunking.clone()).name())?;
+        Ok(ChunksReader::new(chunking.clone(), files))
+    }
+
+    /// Reads `sketches`.
+    pub fn sketches(&self) -> Result<SketchesReader, AtlasError> {
+        Ok(SketchesReader::new(self.files("sketches")?))
+    }
+
+    /// Reads `features`.
+    pub fn features(&self) -> Result<FeaturesReader, AtlasError> {
+        Ok(FeaturesReader::new(self.files("features")?))
+    }
+
+    /// Reads any table as batches.
+    pub fn read(&self, table: &Table) -> Result<TableReader, AtlasError> {
+        Ok(TableReader::new(table.clone(), self.files(&table.name())?))
+    }
+
+    /// Changes the manifest and puts it in place of the old one, atomically.
+    pub fn update(&mut self, change: impl FnOnce(&mut Manifest)) -> Result<(), AtlasError> {
+        let mut manifest = self.manifest.clone();
+        change(&mut manifest);
+        write_manifest(self.storage.as_ref(), &self.dir, &manifest)?;
+        self.manifest = manifest;
+        Ok(())
+    }
+
+    /// Takes into the manifest the Parquet files that another program has put into a table's folder, in order of their
+    /// names, after checking their columns. Files that begin with `.` or `_` are left out, as Spark does.
+    pub fn adopt(&mut self, table: &Table) -> Result<(), AtlasError> {
+        let folder = self.dir.join(table.folder());
+        let mut entry = TableEntry::default();
+        for (path, is_dir) in list(&folder)? {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if is_dir || name.starts_with(['.', '_']) || !name.ends_with(".parquet") {
+                continue;
+            }
+            let mut reader = TableReader::new(table.clone(), [Input::from(path.as_path())]);
+            let mut rows = 0;
+            while let Some((batch, _)) = reader.next_batch()? {
+                rows += batch.num_rows() as u64;
+            }
+            let (xxh3, bytes) = checksum_file(&path)?;
+            entry.rows += rows;
+            entry.files.push(FileEntry { path: format!("{}/{name}", table.folder()), rows, bytes, xxh3 });
+        }
+        self.update(|manifest| {
+            manifest.tables.insert(table.name(), entry);
+        })
+    }
+
+    /// Compares every file with the manifest. Damage is part of the answer, not an error.
+    pub fn verify(&self, depth: VerifyDepth) -> VerifyReport {
+        let mut report = VerifyReport::default();
+        for (name, entry) in &self.manifest.tables {
+            for file in &entry.files {
+                report.files += 1;
+                report.bytes += file.bytes;
+                let problem = self.verify_file(name, file, depth, &mut report.rows);
+                if let Err(problem) = problem {
+                    report.damage.push(Damage { table: name.clone(), file: file.path.clone(), problem });
+                }
+            }
+        }
+        report
+    }
+
+    fn verify_file(
+        &self,
+        table: &str,
+        file: &FileEntry,
+        depth: VerifyDepth,
+        rows: &mut u64,
+    ) -> Result<(), String> {
+        let path = self.dir.join(&file.path);
+        let found = fs::metadata(&path).map_err(|e| e.to_string())?.len();
+        if found != file.bytes {
+            return Err(format!("{found} bytes long, should be {}", file.bytes));
+        }
+        if depth == VerifyDepth::Sizes {
+            return Ok(());
+        }
+        let (xxh3, _) = checksum_file(&path).map_err(|e| e.to_string())?;
+        if xxh3 != file.xxh3 {
+            return Err(format!("checksum {xxh3:016x}, should be {:016x}", file.xxh3));
+        }
+        let Some(table) = table_of_name(table).filter(|_| depth == VerifyDepth::Rows) else { return Ok(()) };
+        let mut reader = TableReader::new(table, [Input::from(path)]);
+        let mut found = 0;
+        while let Some((batch, _)) = reader.next_batch().map_err(|e| e.to_string())? {
+            found += batch.num_rows() as u64;
+        }
+        *rows += found;
+        if found != file.rows { Err(format!("{found} rows, should be {}", file.rows)) } else { Ok(()) }
+    }
+}
+
+/// The table of a name in a manifest, for reading: list lengths are the file's to say.
+pub(crate) fn table_of_name(name: &str) -> Option<Table> {
+    Some(match name {
+        "documents" => Table::Documents,
+        "sites" => Table::Sites,
+        "links" => Table::Links,
+        "sketches" => Table::Sketches { len: 1 },
+        "features" => Table::Features { len: 1 },
+        "pairs" => Table::Pairs,
+        "clusters" => Table::Clusters,
+        "collections" => Table::Collections,
+        "collection_pages" => Table::CollectionPages,
+        other => Table::chunks(other.strip_prefix("chunks.")?)?,
+    })
+}
+
+/// The manifest of a folder; `None` when there is no such file.
+pub(crate) fn read_manifest(dir: &Path) -> Result<Option<Manifest>, AtlasError> {
+    use io::Read;
+    let path = dir.join(MANIFEST_FILE);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(IoError::new("opening", path, error).into()),
+    };
+    let mut bytes = Vec::new();
+    file.take(MAX_MANIFEST_BYTES).read_to_end(&mut bytes).map_err(|e| IoError::new("reading", &path, e))?;
+    Manifest::parse(&bytes).map(Some).map_err(|source| AtlasError::Manifest { path, source })
+}
+
+/// Puts a manifest in place, atomically.
+pub(crate) fn write_manifest(
+    storage: &dyn Storage,
+    dir: &Path,
+    manifest: &Manifest,
+) -> Result<(), AtlasError> {
+    let path = dir.join(MANIFEST_FILE);
+    let bytes = manifest
+        .validate()
+        .and_then(|()| manifest.to_bytes())
+        .map_err(|source| AtlasError::Manifest { path: path.clone(), source })?;
+    Ok(replace_file(storage, &path, &bytes)?)
+}
+
+#[cfg(test)]
+mod tests;

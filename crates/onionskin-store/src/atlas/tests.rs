@@ -1,0 +1,117 @@
+use super::*;
+use crate::staging::{StageParams, Staging};
+use crate::table::{LinksWriter, PartParams, PartWriter};
+use serde_json::json;
+
+fn small_atlas(dir: &Path) -> Atlas {
+    let params = StageParams::new("scan", json!({}), "w4", vec![Table::Links, Table::Features { len: 2 }]);
+    let (mut staging, _) = Staging::open(dir, params).unwrap();
+    for src in 0..1000 {
+        staging.links().unwrap().push(src, src + 1).unwrap();
+        staging.features().unwrap().push(src, &[u64::from(src) << 50, 7]).unwrap();
+    }
+    staging.commit(json!(null)).unwrap();
+    staging.publish(|_| ()).unwrap()
+}
+
+#[test]
+fn a_whole_atlas_verifies() {
+    let dir = tempfile::tempdir().unwrap();
+    let atlas = small_atlas(&dir.path().join("a"));
+    let report = Atlas::open(atlas.dir()).unwrap().verify(VerifyDepth::Rows);
+    assert!(report.is_whole(), "{report:?}");
+    assert_eq!((report.files, report.rows), (2, 2000));
+}
+
+#[test]
+fn damage_is_listed_by_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let atlas = small_atlas(&dir.path().join("a"));
+    let links = atlas.files("links").unwrap().pop().unwrap();
+    let features = atlas.files("features").unwrap().pop().unwrap();
+    let mut bytes = fs::read(&links).unwrap();
+    bytes[30] ^= 1;
+    fs::write(&links, &bytes).unwrap();
+    fs::remove_file(features).unwrap();
+    let report = atlas.verify(VerifyDepth::Checksums);
+    let found: Vec<_> = report.damage.iter().map(|damage| damage.file.as_str()).collect();
+    assert_eq!(found, ["features/part-00000.parquet", "links/part-00000.parquet"]);
+    assert!(report.damage[1].problem.starts_with("checksum "), "{report:?}");
+    fs::write(&links, &bytes[..30]).unwrap();
+    let report = atlas.verify(VerifyDepth::Sizes);
+    assert_eq!(report.damage[1].problem, format!("30 bytes long, should be {}", bytes.len()));
+}
+
+#[test]
+fn wrong_rows_are_found_by_reading_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut atlas = small_atlas(&dir.path().join("a"));
+    let update = atlas.update(|manifest| {
+        let table = manifest.tables.get_mut("links").unwrap();
+        (table.rows, table.files[0].rows) = (5, 5);
+    });
+    update.unwrap();
+    assert!(atlas.verify(VerifyDepth::Checksums).is_whole());
+    assert_eq!(atlas.verify(VerifyDepth::Rows).damage[0].problem, "1000 rows, should be 5");
+}
+
+#[test]
+fn folders_that_are_no_atlas_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = Atlas::open(dir.path()).unwrap_err().to_string();
+    assert!(error.ends_with("is not an atlas: it has no manifest.json"), "{error}");
+    let error = Atlas::open(dir.path().join("gone")).unwrap_err().to_string();
+    assert!(error.starts_with("opening the atlas /") && error.contains("No such file"), "{error}");
+    let (staging, _) =
+        Staging::open(dir.path().join("half"), StageParams::new("scan", json!(1), "", vec![])).unwrap();
+    drop(staging);
+    let error = Atlas::open(dir.path().join("half")).unwrap_err().to_string();
+    assert!(error.contains("hint: a scan into it was interrupted"), "{error}");
+    fs::write(dir.path().join("manifest.json"), "{\"format_version\": 1, \"tool").unwrap();
+    let error = Atlas::open(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("manifest.json: not a readable manifest: "), "{error}");
+    fs::write(dir.path().join("manifest.json"), "{\"format_version\": 99}").unwrap();
+    let error = Atlas::open(dir.path()).unwrap_err().to_string();
+    assert!(error.contains("format version 99"), "{error}");
+}
+
+#[test]
+fn a_table_that_is_not_there_is_named_with_those_that_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let atlas = small_atlas(&dir.path().join("a"));
+    let error = atlas.documents().unwrap_err().to_string();
+    assert!(error.ends_with("has no table documents; it has features, links"), "{error}");
+    assert!(atlas.has("links") && !atlas.has("sites"));
+}
+
+#[test]
+fn an_update_is_seen_by_the_next_to_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut atlas = small_atlas(&dir.path().join("a"));
+    let change = |manifest: &mut Manifest| {
+        manifest.counts.insert("pairs".to_owned(), 9);
+    };
+    atlas.update(change).unwrap();
+    assert_eq!(Atlas::open(atlas.dir()).unwrap().manifest().counts["pairs"], 9);
+    let bad = atlas.update(|manifest| manifest.tables.get_mut("links").unwrap().rows = 1);
+    assert!(matches!(bad, Err(AtlasError::Manifest { .. })));
+    assert_eq!(atlas.table("links").unwrap().rows, 1000, "a refused update changes nothing");
+}
+
+#[test]
+fn files_of_another_program_are_adopted() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut atlas = small_atlas(&dir.path().join("a"));
+    let folder = atlas.dir().join("links");
+    let params = PartParams { table: Table::Links, recipe: String::new() };
+    let mut writer =
+        LinksWriter::new(PartWriter::create(&Disk, &folder.join("part-7-spark.parquet"), &params).unwrap());
+    writer.push(1, 2).unwrap();
+    writer.finish(true).unwrap();
+    fs::write(folder.join("_SUCCESS"), "").unwrap();
+    atlas.adopt(&Table::Links).unwrap();
+    assert_eq!(atlas.table("links").unwrap().rows, 1001);
+    assert!(atlas.verify(VerifyDepth::Rows).is_whole());
+    fs::write(folder.join("z.parquet"), "junk").unwrap();
+    assert!(atlas.adopt(&Table::Links).unwrap_err().to_string().contains("z.parquet"));
+}

@@ -1,0 +1,208 @@
+//! `manifest.json`: what the atlas is made of.
+//!
+//! The manifest names the format version, the inputs, the recipe, and for each table its files, rows and checksums. It is
+//! replaced last and atomically, so that a stage is there whole or not at all. It holds nothing that may differ between two
+//! runs over the same inputs: no times, no thread counts, no budgets.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::json::hex64;
+
+/// Version of the atlas format that this crate writes, and the newest it reads.
+pub const FORMAT_VERSION: u32 = 1;
+/// The oldest version it reads.
+pub const OLDEST_FORMAT_VERSION: u32 = 1;
+/// Name of the manifest in the folder of an atlas.
+pub const MANIFEST_FILE: &str = "manifest.json";
+
+/// What an atlas is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the format.
+    pub format_version: u32,
+    /// The program that wrote it.
+    pub tool: String,
+    /// The recipe, in its short spelling.
+    pub recipe: String,
+    /// The seed of all permutations.
+    pub seed: u64,
+    /// The inputs, in order.
+    pub inputs: Vec<InputEntry>,
+    /// Extractor of each media type, with its version.
+    pub extractors: BTreeMap<String, String>,
+    /// Counts of all kinds.
+    pub counts: BTreeMap<String, u64>,
+    /// Parameters of the stages after the scan.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stages: BTreeMap<String, Value>,
+    /// The tables.
+    pub tables: BTreeMap<String, TableEntry>,
+    /// Keys that this version does not know; kept when the manifest is rewritten.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, Value>,
+}
+
+/// An input of the scan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputEntry {
+    /// As given, with the path below it.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// Its format.
+    pub format: String,
+    /// Documents in it.
+    pub documents: u64,
+    /// Records of it that could not be read.
+    pub bad_records: u64,
+}
+
+/// A table of the atlas.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableEntry {
+    /// Rows in all files.
+    pub rows: u64,
+    /// Its files, in order.
+    pub files: Vec<FileEntry>,
+}
+
+/// A file of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileEntry {
+    /// Path inside the atlas, with `/` between parts.
+    pub path: String,
+    /// Rows in it.
+    pub rows: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// XXH3 (64 bits, seed 0) of it, in sixteen hexadecimal digits.
+    #[serde(with = "hex64")]
+    pub xxh3: u64,
+}
+
+/// Why a manifest cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManifestError {
+    /// Not JSON, or not the JSON of a manifest.
+    #[error(
+        "not a readable manifest: {reason}\nhint: if the file was edited or copied in part, restore it; otherwise run the scan again"
+    )]
+    Unreadable {
+        /// What the parser said.
+        reason: String,
+    },
+    /// Written by a version that we do not know.
+    #[error(
+        "the atlas has format version {found}, this program reads {oldest} to {newest}\nhint: use a newer onionskin, or scan again"
+    )]
+    Version {
+        /// Version of the file.
+        found: u64,
+        /// The oldest we read.
+        oldest: u32,
+        /// The newest we read.
+        newest: u32,
+    },
+    /// A file outside the atlas, or named twice.
+    #[error("table {table}: {path:?} is not a file name inside the atlas")]
+    Path {
+        /// The table.
+        table: String,
+        /// The path.
+        path: String,
+    },
+    /// The rows of the files do not add up.
+    #[error("table {table}: {rows} rows, but its files have {in_files}")]
+    Rows {
+        /// The table.
+        table: String,
+        /// Rows of the table.
+        rows: u64,
+        /// Rows of its files together.
+        in_files: u64,
+    },
+}
+
+/// The one field that is looked at before the others are trusted.
+#[derive(Deserialize)]
+struct VersionOnly {
+    format_version: u64,
+}
+
+impl Default for Manifest {
+    /// Empty, with the version and the name of this program.
+    fn default() -> Manifest {
+        Manifest {
+            format_version: FORMAT_VERSION,
+            tool: concat!("onionskin ", env!("CARGO_PKG_VERSION")).to_owned(),
+            recipe: String::new(),
+            seed: 0,
+            inputs: Vec::new(),
+            extractors: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            stages: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            more: BTreeMap::new(),
+        }
+    }
+}
+
+impl Manifest {
+    /// Parses and checks a manifest.
+    pub fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
+        let unreadable = |e: serde_json::Error| ManifestError::Unreadable { reason: e.to_string() };
+        let version: VersionOnly = serde_json::from_slice(bytes).map_err(unreadable)?;
+        let known = u64::from(OLDEST_FORMAT_VERSION)..=u64::from(FORMAT_VERSION);
+        if !known.contains(&version.format_version) {
+            return Err(ManifestError::Version {
+                found: version.format_version,
+                oldest: OLDEST_FORMAT_VERSION,
+                newest: FORMAT_VERSION,
+            });
+        }
+        let manifest: Manifest = serde_json::from_slice(bytes).map_err(unreadable)?;
+        manifest.validate()?;
+        Ok(manifest)
+    }
+
+    /// The bytes of `manifest.json`: the same for equal manifests.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, ManifestError> {
+        let unreadable = |e: serde_json::Error| ManifestError::Unreadable { reason: e.to_string() };
+        let mut bytes = serde_json::to_vec_pretty(self).map_err(unreadable)?;
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+
+    /// Checks what the types do not: paths stay inside the atlas and are named once, rows add up.
+    pub fn validate(&self) -> Result<(), ManifestError> {
+        let mut seen = BTreeSet::new();
+        for (name, table) in &self.tables {
+            for file in &table.files {
+                if !is_inside(&file.path) || !seen.insert(&file.path) {
+                    return Err(ManifestError::Path { table: name.clone(), path: file.path.clone() });
+                }
+            }
+            let in_files = table.files.iter().fold(0u64, |sum, file| sum.saturating_add(file.rows));
+            if in_files != table.rows {
+                return Err(ManifestError::Rows { table: name.clone(), rows: table.rows, in_files });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a path is relative, names a file and never goes up.
+fn is_inside(path: &str) -> bool {
+    !path.is_empty()
+        && !path.contains('\0')
+        && !path.contains('\\')
+        && Path::new(path).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+#[cfg(test)]
+mod tests;

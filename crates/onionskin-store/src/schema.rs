@@ -1,0 +1,320 @@
+//! The tables of the atlas: names, folders, columns and types.
+//!
+//! All integers are signed, because Spark neither reads nor writes unsigned Parquet columns well. Ids (`doc`, `site`, `src`,
+//! `dest`, ...) are 64 bits wide and hold values below 2^32; fingerprints are 64-bit integers with the same bits as the
+//! unsigned number, sketch minima 32-bit integers likewise.
+//!
+//! What we write has exactly these types. What we read may come from Spark, DuckDB or pandas, so readers also take narrower
+//! integers for ids, a variable list where we write a fixed-size one, any width of string, any unit of time, columns in any
+//! order, and columns we do not know. Anything else is an error that names table, column, the type found and the type wanted.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
+
+use crate::table::TableError;
+
+/// Elements of a list column, at most: a file that claims more is not ours.
+pub const MAX_LIST_LEN: u32 = 1 << 16;
+
+/// The name of a chunking inside a table name, as `w4` in `chunks.w4`.
+///
+/// Made of lower-case letters, digits, `-` and `_`, so that it can be a folder name everywhere.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChunkingName(String);
+
+impl ChunkingName {
+    /// `None` when the name is empty, too long or has other characters.
+    pub fn new(name: &str) -> Option<ChunkingName> {
+        let fits = (1..=64).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_');
+        fits.then(|| ChunkingName(name.to_owned()))
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A table of the atlas.
+///
+/// ```
+/// use onionskin_store::Table;
+/// let table = Table::chunks("w4").unwrap();
+/// assert_eq!(table.to_string(), "chunks.w4");
+/// assert_eq!(table.folder(), "chunks/w4");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Table {
+    /// One row a document.
+    Documents,
+    /// One row a site.
+    Sites,
+    /// Links between documents.
+    Links,
+    /// Fingerprints of the chunks of each document, one table for each chunking.
+    Chunks(ChunkingName),
+    /// One sketch a document.
+    Sketches {
+        /// Minima in a sketch.
+        len: u32,
+    },
+    /// The features of each document.
+    Features {
+        /// Features of a document.
+        len: u32,
+    },
+    /// Similar documents, verified.
+    Pairs,
+    /// Clusters of similar documents.
+    Clusters,
+    /// Replicated collections.
+    Collections,
+    /// The pages of each replica.
+    CollectionPages,
+}
+
+/// How a column is laid out in the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// Random bits: plain, uncompressed, no dictionary, no statistics.
+    Random,
+    /// Integers that are near each other: delta-packed, then zstd.
+    Delta,
+    /// Strings that repeat: dictionary, then zstd.
+    Repeating,
+    /// All else: plain, then zstd.
+    Plain,
+}
+
+impl Table {
+    /// The chunks table of a chunking; `None` when the name cannot be a folder.
+    pub fn chunks(chunking: &str) -> Option<Table> {
+        ChunkingName::new(chunking).map(Table::Chunks)
+    }
+
+    /// The name that stands in manifests and error messages.
+    pub fn name(&self) -> String {
+        self.to_string()
+    }
+
+    /// The folder of its files inside the atlas, with `/` between parts.
+    pub fn folder(&self) -> String {
+        match self {
+            Table::Chunks(chunking) => format!("chunks/{}", chunking.0),
+            table => table.to_string(),
+        }
+    }
+
+    /// Rows in a row group. A fixed number for each table, never a matter of memory, so that the same rows give the same
+    /// bytes; chosen so that a row group is about ten megabytes.
+    pub fn row_group_rows(&self) -> usize {
+        match self {
+            Table::Documents => 64 << 10,
+            Table::Sites | Table::Collections => 128 << 10,
+            Table::Links | Table::Chunks(_) => 1 << 20,
+            Table::Sketches { len } => group_rows(*len, 4),
+            Table::Features { len } => group_rows(*len, 8),
+            Table::Pairs | Table::Clusters | Table::CollectionPages => 256 << 10,
+        }
+    }
+
+    /// The columns that rows are sorted by, as far as the writer makes sure of it.
+    pub fn sorted_by(&self) -> &'static [&'static str] {
+        match self {
+            Table::Documents | Table::Chunks(_) | Table::Sketches { .. } | Table::Features { .. } => &["doc"],
+            Table::Sites => &["site"],
+            Table::Links => &["src", "dest"],
+            Table::Pairs | Table::Clusters | Table::Collections | Table::CollectionPages => &[],
+        }
+    }
+
+    /// The columns as we write them.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.columns().into_iter().map(|(field, _)| field).collect::<Vec<_>>()))
+    }
+
+    /// The columns as we write them, and how each is laid out.
+    pub(crate) fn columns(&self) -> Vec<(Field, Layout)> {
+        let id = |name| (Field::new(name, DataType::Int64, false), Layout::Delta);
+        let int = |name| (Field::new(name, DataType::Int64, false), Layout::Delta);
+        let text = |name, layout| (Field::new(name, DataType::Utf8, false), layout);
+        let maybe_text = |name| (Field::new(name, DataType::Utf8, true), Layout::Plain);
+        let flag = |name| (Field::new(name, DataType::Boolean, false), Layout::Plain);
+        let share = |name| (Field::new(name, DataType::Float64, false), Layout::Plain);
+        match self {
+            Table::Documents => vec![
+                id("doc"),
+                maybe_text("id"),
+                maybe_text("url"),
+                (Field::new("site", DataType::Int64, true), Layout::Delta),
+                text("source", Layout::Repeating),
+                int("offset"),
+                text("media_type", Layout::Repeating),
+                int("bytes"),
+                int("tokens"),
+                maybe_text("title"),
+                maybe_text("canonical_url"),
+                (Field::new("fetched_at", timestamp(), true), Layout::Delta),
+                (Field::new("payload_sha1", DataType::FixedSizeBinary(20), true), Layout::Random),
+                (Field::new("text_fp", DataType::Int64, true), Layout::Random),
+            ],
+            Table::Sites => vec![id("site"), text("host", Layout::Plain), maybe_text("registered_domain")],
+            Table::Links => vec![id("src"), id("dest")],
+            Table::Chunks(_) => vec![(Field::new("fp", DataType::Int64, false), Layout::Random), id("doc")],
+            Table::Sketches { len } => {
+                vec![id("doc"), (list_field("sketch", DataType::Int32, *len), Layout::Random)]
+            }
+            Table::Features { len } => {
+                vec![id("doc"), (list_field("features", DataType::Int64, *len), Layout::Random)]
+            }
+            Table::Pairs => vec![
+                id("a"),
+                id("b"),
+                int("shared"),
+                share("resemblance"),
+                share("containment_a"),
+                share("containment_b"),
+                text("method", Layout::Repeating),
+            ],
+            Table::Clusters => vec![
+                id("cluster"),
+                id("doc"),
+                flag("is_centre"),
+                share("resemblance_to_centre"),
+                text("kind", Layout::Repeating),
+            ],
+            Table::Collections => vec![
+                id("group"),
+                id("replica"),
+                id("site"),
+                id("root_doc"),
+                maybe_text("root_url"),
+                int("pages"),
+                flag("is_principal"),
+            ],
+            Table::CollectionPages => {
+                vec![id("group"), id("replica"), id("slot"), id("doc"), flag("is_virtual")]
+            }
+        }
+    }
+}
+
+/// Rows that make about eight megabytes of lists.
+fn group_rows(len: u32, element_bytes: usize) -> usize {
+    let row = (len as usize).clamp(1, MAX_LIST_LEN as usize) * element_bytes;
+    ((8 << 20) / row).clamp(1 << 10, 256 << 10)
+}
+
+fn timestamp() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
+
+fn list_field(name: &str, element: DataType, len: u32) -> Field {
+    Field::new(name, list_type(element, len), false)
+}
+
+/// A fixed-size list of non-null elements, named as the Parquet specification names them.
+pub(crate) fn list_type(element: DataType, len: u32) -> DataType {
+    let len = i32::try_from(len.min(MAX_LIST_LEN)).unwrap_or(i32::MAX);
+    DataType::FixedSizeList(list_element(element), len)
+}
+
+/// The element field of our lists.
+pub(crate) fn list_element(element: DataType) -> FieldRef {
+    Arc::new(Field::new("element", element, false))
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Table::Documents => f.write_str("documents"),
+            Table::Sites => f.write_str("sites"),
+            Table::Links => f.write_str("links"),
+            Table::Chunks(chunking) => write!(f, "chunks.{}", chunking.0),
+            Table::Sketches { .. } => f.write_str("sketches"),
+            Table::Features { .. } => f.write_str("features"),
+            Table::Pairs => f.write_str("pairs"),
+            Table::Clusters => f.write_str("clusters"),
+            Table::Collections => f.write_str("collections"),
+            Table::CollectionPages => f.write_str("collection_pages"),
+        }
+    }
+}
+
+/// How a column that was found fits the one wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// It is the same.
+    Same,
+    /// It can be cast without loss.
+    Cast,
+    /// It cannot be used.
+    Not,
+}
+
+/// Whether a column of type `found` can stand for one of type `wanted`.
+pub(crate) fn fit(found: &DataType, wanted: &DataType) -> Fit {
+    use DataType as T;
+    if found == wanted {
+        return Fit::Same;
+    }
+    let casts = match (wanted, found) {
+        (T::Int64, T::Int8 | T::Int16 | T::Int32 | T::UInt8 | T::UInt16 | T::UInt32) => true,
+        (T::Int32, T::Int8 | T::Int16 | T::UInt8 | T::UInt16) => true,
+        (T::Float64, T::Float32) => true,
+        (T::Utf8, T::LargeUtf8 | T::Utf8View) => true,
+        (T::Utf8, T::Dictionary(_, value)) => matches!(**value, T::Utf8 | T::LargeUtf8),
+        (T::Timestamp(..), T::Timestamp(..)) => true,
+        (T::FixedSizeBinary(_), T::Binary | T::LargeBinary | T::BinaryView) => true,
+        (T::FixedSizeList(want, _), T::List(have) | T::LargeList(have)) => {
+            fit(have.data_type(), want.data_type()) != Fit::Not
+        }
+        (T::FixedSizeList(want, n), T::FixedSizeList(have, m)) => {
+            n == m && fit(have.data_type(), want.data_type()) != Fit::Not
+        }
+        _ => false,
+    };
+    if casts { Fit::Cast } else { Fit::Not }
+}
+
+/// Checks that `found` has every column of `table` with a type that fits, and gives their indices in the table's order.
+pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<usize>, TableError> {
+    let mut indices = Vec::new();
+    for (wanted, _) in table.columns() {
+        let Ok(index) = found.index_of(wanted.name()) else {
+            let columns = found.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ");
+            return Err(TableError::MissingColumn {
+                table: table.name(),
+                file: file.to_owned(),
+                column: wanted.name().clone(),
+                columns,
+            });
+        };
+        let have = found.field(index).data_type();
+        // The length of a list is the file's to say; readers check that all rows agree.
+        let want = match (wanted.data_type(), have) {
+            (DataType::FixedSizeList(element, _), DataType::FixedSizeList(_, len)) => {
+                DataType::FixedSizeList(Arc::clone(element), *len)
+            }
+            (want, _) => want.clone(),
+        };
+        if fit(have, &want) == Fit::Not {
+            return Err(TableError::ColumnType {
+                table: table.name(),
+                file: file.to_owned(),
+                column: wanted.name().clone(),
+                found: have.to_string(),
+                wanted: want.to_string(),
+            });
+        }
+        indices.push(index);
+    }
+    Ok(indices)
+}
+
+#[cfg(test)]
+mod tests;

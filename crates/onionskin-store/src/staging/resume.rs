@@ -1,0 +1,276 @@
+//! Opening a stage: a fresh start, or where an earlier run stopped.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::journal::{self, Header, JOURNAL_VERSION, Journal, TableDecl};
+use super::lock::Lock;
+use super::{
+    Checkpoint, JOURNAL_FILE, STAGING_DIR, StageKind, StageParams, Staging, StagingError, part_name,
+    part_path, raw_path,
+};
+use crate::atlas::{self, AtlasError};
+use crate::disk::IoError;
+use crate::schema::{ChunkingName, Table};
+use crate::storage::{Sink, Storage, StorageFile, checksum_file, list, remove_tree};
+
+pub(super) fn open(dir: PathBuf, params: StageParams) -> Result<(Staging, Option<Checkpoint>), StagingError> {
+    if ChunkingName::new(&params.stage).is_none() {
+        return Err(StagingError::Undeclared { name: params.stage });
+    }
+    let storage = std::sync::Arc::clone(&params.storage);
+    prepare_folder(storage.as_ref(), &dir, params.kind)?;
+    let staging_dir = dir.join(STAGING_DIR);
+    let stage_dir = staging_dir.join(&params.stage);
+    storage.create_dir_all(&staging_dir).map_err(|e| IoError::new("creating", &staging_dir, e))?;
+    let lock = Lock::take(&staging_dir, &dir)?;
+
+    let header = header_of(&params);
+    let found = read_journal(&stage_dir, params.overwrite)?;
+    let journal = match found.header {
+        Some(ref before) => match difference(before, &header) {
+            None => Some(found),
+            Some(_) if params.overwrite => None,
+            Some(difference) => {
+                return Err(StagingError::OtherJob { dir, stage: params.stage, difference });
+            }
+        },
+        None => None,
+    };
+    let (journal_file, commits) = match journal {
+        Some(journal) => {
+            check_committed(&dir, &stage_dir, &params.tables, &journal)?;
+            remove_uncommitted(storage.as_ref(), &stage_dir, &journal)?;
+            let path = stage_dir.join(JOURNAL_FILE);
+            let mut file = storage
+                .append(&path, journal.valid_bytes)
+                .map_err(|e| IoError::new("opening the journal", &path, e))?;
+            file.sync().map_err(|e| IoError::new("syncing the journal", &path, e))?;
+            (file, journal.commits)
+        }
+        None => {
+            if !params.overwrite {
+                refuse_finished(&dir, &params)?;
+            }
+            (begin(storage.as_ref(), &dir, &stage_dir, &header)?, Vec::new())
+        }
+    };
+    let staging = Staging {
+        dir,
+        stage_dir,
+        params,
+        journal: journal_file,
+        commits,
+        slots: Default::default(),
+        raw: Default::default(),
+        poisoned: false,
+        lock,
+    };
+    let checkpoint = staging.checkpoint();
+    Ok((staging, checkpoint))
+}
+
+/// Makes the folder of the atlas, or makes sure that it is one.
+fn prepare_folder(storage: &dyn Storage, dir: &Path, kind: StageKind) -> Result<(), StagingError> {
+    let parent = match dir.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => dir,
+    };
+    if !parent.is_dir() {
+        return Err(StagingError::NoParent { dir: dir.to_owned(), parent: parent.to_owned() });
+    }
+    match fs::metadata(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && kind == StageKind::Create => {
+            storage.create_dir_all(dir).map_err(|e| IoError::new("creating the atlas", dir, e))?;
+            storage.sync_dir(parent).map_err(|e| IoError::new("syncing", parent, e))?;
+            return Ok(());
+        }
+        Err(error) => return Err(IoError::new("opening the atlas", dir, error).into()),
+        Ok(_) => {}
+    }
+    let entries = list(dir)?;
+    let has = |name: &str| entries.iter().any(|(path, _)| path.file_name().is_some_and(|file| file == name));
+    if has(crate::manifest::MANIFEST_FILE) || has(STAGING_DIR) {
+        return Ok(());
+    }
+    match entries.first() {
+        _ if kind == StageKind::Extend => {
+            Err(AtlasError::NotAnAtlas { dir: dir.to_owned(), unfinished: false }.into())
+        }
+        None => Ok(()),
+        Some((path, _)) => {
+            let entry = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Err(StagingError::NotEmpty { dir: dir.to_owned(), entry })
+        }
+    }
+}
+
+fn header_of(params: &StageParams) -> Header {
+    let tables = params.tables.iter().map(|table| TableDecl {
+        name: table.name(),
+        list_len: match table {
+            Table::Sketches { len } | Table::Features { len } => Some(*len),
+            _ => None,
+        },
+    });
+    Header {
+        journal: JOURNAL_VERSION,
+        stage: params.stage.clone(),
+        recipe: params.recipe.clone(),
+        tables: tables.collect(),
+        job: params.job.clone(),
+    }
+}
+
+/// What sets two jobs apart; `None` when they are the same.
+fn difference(before: &Header, now: &Header) -> Option<String> {
+    let tables =
+        |header: &Header| json!(header.tables.iter().map(|t| (&t.name, t.list_len)).collect::<Vec<_>>());
+    let whole = |header: &Header| json!({"recipe": header.recipe, "tables": tables(header)});
+    journal::first_difference(&before.job, &now.job)
+        .or_else(|| journal::first_difference(&whole(before), &whole(now)))
+}
+
+fn read_journal(stage_dir: &Path, overwrite: bool) -> Result<Journal, StagingError> {
+    let path = stage_dir.join(JOURNAL_FILE);
+    let bytes = match fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Journal::default()),
+        Err(error) => return Err(IoError::new("reading the journal", path, error).into()),
+    };
+    match journal::parse(&bytes) {
+        Ok(journal) => Ok(journal),
+        Err(_) if overwrite => Ok(Journal::default()),
+        Err(source) => Err(StagingError::Journal { path, source }),
+    }
+}
+
+/// An earlier result stands in the way.
+fn refuse_finished(dir: &Path, params: &StageParams) -> Result<(), StagingError> {
+    let Some(manifest) = atlas::read_manifest(dir)? else {
+        return match params.kind {
+            StageKind::Create => Ok(()),
+            StageKind::Extend => Err(AtlasError::NotAnAtlas { dir: dir.to_owned(), unfinished: true }.into()),
+        };
+    };
+    let finished = match params.kind {
+        StageKind::Create => true,
+        StageKind::Extend => params.tables.iter().any(|table| manifest.tables.contains_key(&table.name())),
+    };
+    if finished {
+        return Err(StagingError::AlreadyFinished { dir: dir.to_owned(), stage: params.stage.clone() });
+    }
+    Ok(())
+}
+
+/// An empty stage with a journal that names the job.
+fn begin(
+    storage: &dyn Storage,
+    dir: &Path,
+    stage_dir: &Path,
+    header: &Header,
+) -> Result<Box<dyn StorageFile>, StagingError> {
+    discard(storage, stage_dir)?;
+    storage.create_dir_all(stage_dir).map_err(|e| IoError::new("creating", stage_dir, e))?;
+    let path = stage_dir.join(JOURNAL_FILE);
+    let line = journal::header_line(header)
+        .map_err(|source| StagingError::Journal { path: path.clone(), source })?;
+    let placed = |e| IoError::from_io(e, "writing the journal", &path);
+    let mut sink = Sink::create(storage, &path, "writing the journal").map_err(placed)?;
+    sink.write_all(&line).and_then(|()| sink.sync()).map_err(placed)?;
+    drop(sink);
+    for folder in [stage_dir, &dir.join(STAGING_DIR), dir] {
+        storage.sync_dir(folder).map_err(|e| IoError::new("syncing", folder, e))?;
+    }
+    let append = storage.append(&path, line.len() as u64);
+    Ok(append.map_err(|e| IoError::new("opening the journal", &path, e))?)
+}
+
+/// Removes the work of a stage. The journal goes first: without it, what remains is nobody's.
+pub(super) fn discard(storage: &dyn Storage, stage_dir: &Path) -> Result<(), StagingError> {
+    let journal = stage_dir.join(JOURNAL_FILE);
+    if journal.exists() {
+        storage.remove_file(&journal).map_err(|e| IoError::new("removing", &journal, e))?;
+        storage.sync_dir(stage_dir).map_err(|e| IoError::new("syncing", stage_dir, e))?;
+    }
+    Ok(remove_tree(storage, stage_dir)?)
+}
+
+/// Every committed file must be there, in the stage or already in its table, with its length and checksum.
+fn check_committed(
+    dir: &Path,
+    stage_dir: &Path,
+    tables: &[Table],
+    journal: &Journal,
+) -> Result<(), StagingError> {
+    for commit in &journal.commits {
+        for part in &commit.parts {
+            let here = part_path(stage_dir, &part.table, commit.commit);
+            let Some(table) = tables.iter().find(|table| table.name() == part.table) else {
+                return Err(StagingError::Lost {
+                    file: here,
+                    problem: "of no table of this stage".to_owned(),
+                });
+            };
+            let there = dir.join(table.folder()).join(part_name(commit.commit));
+            check_file(if here.exists() { &here } else { &there }, &here, part.bytes, part.xxh3)?;
+        }
+        for raw in &commit.raw {
+            if ChunkingName::new(&raw.name).is_none() {
+                let file = stage_dir.join(JOURNAL_FILE);
+                return Err(StagingError::Lost {
+                    file,
+                    problem: format!("names a work file {:?}", raw.name),
+                });
+            }
+            let path = raw_path(stage_dir, &raw.name, commit.commit);
+            check_file(&path, &path, raw.bytes, raw.xxh3)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_file(file: &Path, named: &Path, bytes: u64, xxh3: u64) -> Result<(), StagingError> {
+    let lost = |problem: String| StagingError::Lost { file: named.to_owned(), problem };
+    let found = match fs::metadata(file) {
+        Ok(metadata) => metadata.len(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(lost("committed, but not there".to_owned()));
+        }
+        Err(error) => return Err(IoError::new("reading", file, error).into()),
+    };
+    if found != bytes {
+        return Err(lost(format!("{found} bytes long, committed with {bytes}")));
+    }
+    let (sum, _) = checksum_file(file)?;
+    if sum != xxh3 { Err(lost("changed since it was committed".to_owned())) } else { Ok(()) }
+}
+
+/// Removes every file of the stage that no commit names.
+fn remove_uncommitted(
+    storage: &dyn Storage,
+    stage_dir: &Path,
+    journal: &Journal,
+) -> Result<(), StagingError> {
+    let mut named = BTreeSet::new();
+    for commit in &journal.commits {
+        named.extend(commit.parts.iter().map(|part| part_path(stage_dir, &part.table, commit.commit)));
+        named.extend(commit.raw.iter().map(|raw| raw_path(stage_dir, &raw.name, commit.commit)));
+    }
+    remove_tree(storage, &stage_dir.join("work"))?;
+    for kind in ["tables", "raw"] {
+        for (folder, _) in list(&stage_dir.join(kind))?.into_iter().filter(|(_, is_dir)| *is_dir) {
+            for (path, is_dir) in list(&folder)? {
+                if !is_dir && !named.contains(&path) {
+                    storage.remove_file(&path).map_err(|e| IoError::new("removing", &path, e))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,294 @@
+//! Batches of a table, over all its files, with the columns and types of the schema whatever program wrote them.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, FixedSizeListArray, RecordBatch};
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, Schema};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use super::{Input, TableError, ValueProblem};
+use crate::schema::{self, Fit, MAX_LIST_LEN, Table, fit};
+
+/// Reads a table batch by batch, in the order of its files.
+///
+/// Every batch has the columns of the table's schema, or those chosen by [`TableReader::columns`], in that order and with
+/// the types we write; casts are done here. Lists are fixed-size lists, with the length the file has.
+pub struct TableReader {
+    table: Table,
+    inputs: VecDeque<Input>,
+    columns: Option<Vec<&'static str>>,
+    batch_rows: usize,
+    current: Option<Open>,
+    failed: bool,
+}
+
+/// The file being read.
+struct Open {
+    name: String,
+    reader: ParquetRecordBatchReader,
+}
+
+impl TableReader {
+    /// Reads `inputs` as files of `table`. Files are opened when their turn comes.
+    pub fn new(table: Table, inputs: impl IntoIterator<Item = impl Into<Input>>) -> TableReader {
+        let inputs = inputs.into_iter().map(Into::into).collect();
+        TableReader { table, inputs, columns: None, batch_rows: 8 << 10, current: None, failed: false }
+    }
+
+    /// Reads these columns only. Names that the table does not have are left out.
+    pub fn columns(mut self, columns: &[&'static str]) -> TableReader {
+        self.columns = Some(columns.to_vec());
+        self
+    }
+
+    /// Rows in a batch, at most.
+    pub fn batch_rows(mut self, rows: usize) -> TableReader {
+        self.batch_rows = rows.max(1);
+        self
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The next batch and the name of the file it is from; `None` at the end. After an error there is no more.
+    pub fn next_batch(&mut self) -> Result<Option<(RecordBatch, &str)>, TableError> {
+        if self.failed {
+            return Ok(None);
+        }
+        match self.advance() {
+            Ok(batch) => {
+                Ok(batch.map(|batch| (batch, self.current.as_ref().map_or("", |open| open.name.as_str()))))
+            }
+            Err(error) => {
+                self.failed = true;
+                Err(error)
+            }
+        }
+    }
+
+    fn advance(&mut self) -> Result<Option<RecordBatch>, TableError> {
+        loop {
+            if let Some(open) = &mut self.current {
+                let next = guarded(&self.table, &open.name, || open.reader.next().transpose())?;
+                if let Some(batch) = next {
+                    if batch.num_rows() == 0 {
+                        continue;
+                    }
+                    let (table, name) = (&self.table, open.name.as_str());
+                    let columns = self.columns.as_deref();
+                    return catch(table, name, || normalise(&batch, table, columns, name)).map(Some);
+                }
+                self.current = None;
+            }
+            let Some(input) = self.inputs.pop_front() else { return Ok(None) };
+            self.current = Some(self.open(&input)?);
+        }
+    }
+
+    fn open(&self, input: &Input) -> Result<Open, TableError> {
+        let name = input.name();
+        let source = input.open()?;
+        let builder = guarded(&self.table, &name, || ParquetRecordBatchReaderBuilder::try_new(source))?;
+        // The decoder finds row groups by the counts in the footer; a negative count would go around as a huge one.
+        let groups = builder.metadata().row_groups();
+        if groups
+            .iter()
+            .any(|group| group.num_rows() < 0 || group.columns().iter().any(|c| c.num_values() < 0))
+        {
+            let reason = "a row group with a negative number of rows".to_owned();
+            return Err(TableError::Damaged { table: self.table.name(), file: name, reason });
+        }
+        let indices = schema::check(builder.schema(), &self.table, &name)?;
+        let wanted = self.table.columns();
+        let roots =
+            indices.iter().zip(&wanted).filter(|(_, (field, _))| self.wants(field)).map(|(index, _)| *index);
+        let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+        let reader = guarded(&self.table, &name, || {
+            builder.with_batch_size(self.batch_rows).with_projection(mask).build()
+        })?;
+        Ok(Open { name, reader })
+    }
+
+    fn wants(&self, field: &Field) -> bool {
+        self.columns.as_ref().is_none_or(|columns| columns.contains(&field.name().as_str()))
+    }
+}
+
+impl std::fmt::Debug for TableReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TableReader")
+            .field("table", &self.table)
+            .field("left", &self.inputs)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Runs a step of the decoder; its errors and its panics become `Damaged`.
+pub(super) fn guarded<T, E: std::fmt::Display>(
+    table: &Table,
+    file: &str,
+    step: impl FnOnce() -> Result<T, E>,
+) -> Result<T, TableError> {
+    catch(table, file, || {
+        step().map_err(|e| TableError::Damaged {
+            table: table.name(),
+            file: file.to_owned(),
+            reason: e.to_string(),
+        })
+    })
+}
+
+fn catch<T>(
+    table: &Table,
+    file: &str,
+    step: impl FnOnce() -> Result<T, TableError>,
+) -> Result<T, TableError> {
+    // A reader is not used again after a panic: `failed` is set on every error.
+    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|panic| {
+        let said = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        let reason = format!("the decoder gave up: {said}");
+        Err(TableError::Damaged { table: table.name(), file: file.to_owned(), reason })
+    })
+}
+
+fn normalise(
+    batch: &RecordBatch,
+    table: &Table,
+    columns: Option<&[&'static str]>,
+    file: &str,
+) -> Result<RecordBatch, TableError> {
+    let mut fields = Vec::new();
+    let mut arrays = Vec::new();
+    for (wanted, _) in table.columns() {
+        if columns.is_some_and(|columns| !columns.contains(&wanted.name().as_str())) {
+            continue;
+        }
+        let at = Place { table, file, column: wanted.name() };
+        let Some(found) = batch.column_by_name(wanted.name()) else {
+            return Err(at.damaged("a column is gone"));
+        };
+        let array = fit_column(found, wanted.data_type(), &at)?;
+        if !wanted.is_nullable() && array.null_count() > 0 {
+            return Err(at.wrong(ValueProblem::Null));
+        }
+        fields.push(Field::new(wanted.name(), array.data_type().clone(), wanted.is_nullable()));
+        arrays.push(array);
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|e| TableError::Damaged {
+        table: table.name(),
+        file: file.to_owned(),
+        reason: e.to_string(),
+    })
+}
+
+/// Where in a table we are, for error messages.
+pub(super) struct Place<'a> {
+    pub(super) table: &'a Table,
+    pub(super) file: &'a str,
+    pub(super) column: &'a str,
+}
+
+impl Place<'_> {
+    pub(super) fn wrong(&self, problem: ValueProblem) -> TableError {
+        TableError::Value {
+            table: self.table.name(),
+            file: self.file.to_owned(),
+            column: self.column.to_owned(),
+            problem,
+        }
+    }
+
+    pub(super) fn damaged(&self, reason: &str) -> TableError {
+        let reason = format!("column {:?}: {reason}", self.column);
+        TableError::Damaged { table: self.table.name(), file: self.file.to_owned(), reason }
+    }
+}
+
+fn fit_column(found: &ArrayRef, wanted: &DataType, at: &Place<'_>) -> Result<ArrayRef, TableError> {
+    if let DataType::FixedSizeList(element, _) = wanted {
+        return fit_lists(found, element.data_type(), at);
+    }
+    match fit(found.data_type(), wanted) {
+        Fit::Same => Ok(Arc::clone(found)),
+        Fit::Cast => cast(found, wanted, at),
+        Fit::Not => Err(at.damaged("the type changed inside the file")),
+    }
+}
+
+fn cast(found: &ArrayRef, wanted: &DataType, at: &Place<'_>) -> Result<ArrayRef, TableError> {
+    // Not "safe": a value that does not fit is an error, not a null.
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(found, wanted, &options).map_err(|e| at.damaged(&e.to_string()))
+}
+
+/// Lists of any kind as fixed-size lists of the length that all of them have.
+fn fit_lists(found: &ArrayRef, element: &DataType, at: &Place<'_>) -> Result<ArrayRef, TableError> {
+    if found.null_count() > 0 {
+        return Err(at.wrong(ValueProblem::Null));
+    }
+    let (values, len) = match found.data_type() {
+        DataType::FixedSizeList(_, len) => {
+            (Arc::clone(found.as_fixed_size_list().values()), usize::try_from(*len).unwrap_or(0))
+        }
+        DataType::List(_) => {
+            let lists = found.as_list::<i32>();
+            let offsets = lists.value_offsets().iter().map(|o| i64::from(*o));
+            equal_lists(lists.values(), offsets, at)?
+        }
+        DataType::LargeList(_) => {
+            let lists = found.as_list::<i64>();
+            equal_lists(lists.values(), lists.value_offsets().iter().copied(), at)?
+        }
+        _ => return Err(at.damaged("the type changed inside the file")),
+    };
+    if values.null_count() > 0 {
+        return Err(at.wrong(ValueProblem::Null));
+    }
+    let len = i32::try_from(len).ok().filter(|len| *len as u32 <= MAX_LIST_LEN);
+    let Some(len) = len else { return Err(at.damaged("lists are longer than any we know")) };
+    let values = if values.data_type() == element { values } else { cast(&values, element, at)? };
+    FixedSizeListArray::try_new_with_length(
+        schema::list_element(element.clone()),
+        len,
+        values,
+        None,
+        found.len(),
+    )
+    .map(|lists| Arc::new(lists) as ArrayRef)
+    .map_err(|e| at.damaged(&e.to_string()))
+}
+
+/// The values of lists that all have one length, and that length.
+fn equal_lists(
+    values: &ArrayRef,
+    mut offsets: impl Iterator<Item = i64>,
+    at: &Place<'_>,
+) -> Result<(ArrayRef, usize), TableError> {
+    let first = offsets.next().unwrap_or(0);
+    let (mut last, mut len) = (first, None);
+    for offset in offsets {
+        let found = usize::try_from(offset - last).unwrap_or(usize::MAX);
+        let wanted = *len.get_or_insert(found);
+        if found != wanted {
+            return Err(at.wrong(ValueProblem::ListLength { found, wanted }));
+        }
+        last = offset;
+    }
+    let start = usize::try_from(first).map_err(|_| at.damaged("a negative offset"))?;
+    let end = usize::try_from(last).map_err(|_| at.damaged("a negative offset"))?;
+    if start > end || end > values.len() {
+        return Err(at.damaged("offsets point outside"));
+    }
+    Ok((values.slice(start, end - start), len.unwrap_or(0)))
+}

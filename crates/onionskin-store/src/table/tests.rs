@@ -1,0 +1,321 @@
+use super::*;
+use crate::schema::{ChunkingName, Table};
+use crate::storage::Disk;
+use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder};
+use arrow_array::{ArrayRef, Int32Array, Int64Array, LargeStringArray, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, Encoding};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use proptest::prelude::*;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+fn part(dir: &Path, name: &str, table: Table) -> PartWriter {
+    PartWriter::create(&Disk, &dir.join(name), &PartParams { table, recipe: "w4-test".to_owned() }).unwrap()
+}
+
+fn w4() -> ChunkingName {
+    ChunkingName::new("w4").unwrap()
+}
+
+fn write_foreign(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn documents_come_back_as_they_went() {
+    let dir = tempfile::tempdir().unwrap();
+    let full = DocumentRow {
+        doc: 7,
+        id: Some("a-1"),
+        url: Some("http://example.org/ä"),
+        site: Some(u32::MAX),
+        source: "crawl/one.warc.gz",
+        offset: 1 << 40,
+        media_type: "text/html",
+        bytes: 1234,
+        tokens: 99,
+        title: Some(""),
+        canonical_url: Some("http://example.org/"),
+        fetched_at: Some(-1_000_000),
+        payload_sha1: Some([9; 20]),
+        text_fp: Some(u64::MAX),
+    };
+    let bare = DocumentRow { doc: 8, source: "x", media_type: "text/plain", ..DocumentRow::default() };
+    let mut first = DocumentsWriter::new(part(dir.path(), "a.parquet", Table::Documents));
+    first.push(&full).unwrap();
+    let meta = first.finish(true).unwrap();
+    let mut second = DocumentsWriter::new(part(dir.path(), "b.parquet", Table::Documents));
+    second.push(&bare).unwrap();
+    let other = second.finish(false).unwrap();
+
+    assert_eq!(meta.rows, 1);
+    let bytes = std::fs::read(&meta.file).unwrap();
+    assert_eq!((meta.bytes, meta.xxh3), (bytes.len() as u64, xxhash_rust::xxh3::xxh3_64(&bytes)));
+    let mut rows = Vec::new();
+    for batch in DocumentsReader::new([meta.file, other.file]) {
+        let batch = batch.unwrap();
+        assert_eq!(batch.record_batch().num_columns(), 14);
+        rows.extend(batch.rows().map(|row| format!("{row:?}")));
+    }
+    assert_eq!(rows, [format!("{full:?}"), format!("{bare:?}")]);
+}
+
+#[test]
+fn sites_and_links_come_back_as_they_went() {
+    let dir = tempfile::tempdir().unwrap();
+    let sites = [
+        SiteRow { site: 0, host: "www.example.org", registered_domain: Some("example.org") },
+        SiteRow { site: 3, host: "192.0.2.1", registered_domain: None },
+    ];
+    let mut writer = SitesWriter::new(part(dir.path(), "s.parquet", Table::Sites));
+    for site in &sites {
+        writer.push(site).unwrap();
+    }
+    let meta = writer.finish(true).unwrap();
+    let batch = SitesReader::new([meta.file]).next().unwrap().unwrap();
+    assert_eq!(batch.rows().collect::<Vec<_>>(), sites);
+
+    let links: Vec<(u32, u32)> = (0..200_000).map(|i| (i / 3, i % 3 + i / 7)).collect();
+    let mut writer = LinksWriter::new(part(dir.path(), "l.parquet", Table::Links));
+    for (src, dest) in &links {
+        writer.push(*src, *dest).unwrap();
+    }
+    assert_eq!(writer.rows(), 200_000);
+    let meta = writer.finish(true).unwrap();
+    assert_eq!(LinksReader::new([meta.file]).map(Result::unwrap).collect::<Vec<_>>(), links);
+}
+
+#[test]
+fn lists_come_back_as_they_went() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut sketches = SketchesWriter::new(part(dir.path(), "s.parquet", Table::Sketches { len: 3 }));
+    let mut features = FeaturesWriter::new(part(dir.path(), "f.parquet", Table::Features { len: 2 }));
+    for doc in 0..5000u32 {
+        sketches.push(doc, &[doc, u32::MAX, u32::MAX - doc]).unwrap();
+        features.push(doc * 2, &[u64::MAX - u64::from(doc), 1 << 63]).unwrap();
+    }
+    assert!(matches!(sketches.push(9999, &[1]), Err(TableError::ListLength { found: 1, wanted: 3, .. })));
+    let (sketches, features) = (sketches.finish(true).unwrap(), features.finish(true).unwrap());
+    let mut reader = SketchesReader::new([sketches.file]);
+    for doc in 0..5000u32 {
+        assert_eq!(reader.next_row().unwrap(), Some((doc, &[doc, u32::MAX, u32::MAX - doc][..])));
+    }
+    assert_eq!(reader.next_row().unwrap(), None);
+    assert_eq!(reader.list_len(), Some(3));
+    let mut reader = FeaturesReader::new([features.file]);
+    for doc in 0..5000u32 {
+        assert_eq!(reader.next_row().unwrap(), Some((doc * 2, &[u64::MAX - u64::from(doc), 1 << 63][..])));
+    }
+    assert_eq!(reader.next_row().unwrap(), None);
+}
+
+#[test]
+fn rows_out_of_order_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = ChunksWriter::new(part(dir.path(), "c.parquet", Table::Chunks(w4())));
+    writer.push(5, &[1, 2]).unwrap();
+    writer.push(5, &[3]).unwrap();
+    assert_eq!(writer.push(4, &[4]).unwrap_err().to_string(), "table chunks.w4: row 3 is out of order");
+    let mut writer = LinksWriter::new(part(dir.path(), "l.parquet", Table::Links));
+    writer.push(1, 5).unwrap();
+    assert!(matches!(writer.push(1, 4), Err(TableError::OutOfOrder { .. })));
+    let mut writer = FeaturesWriter::new(part(dir.path(), "f.parquet", Table::Features { len: 1 }));
+    writer.push(1, &[5]).unwrap();
+    assert!(matches!(writer.push(1, &[5]), Err(TableError::OutOfOrder { .. })));
+}
+
+#[test]
+fn the_layout_of_a_chunks_file_is_the_documented_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = ChunksWriter::new(part(dir.path(), "c.parquet", Table::Chunks(w4())));
+    for doc in 0..300u32 {
+        let fps: Vec<u64> =
+            (0..5000).map(|i| (u64::from(doc) << 32 | i).wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
+        writer.push(doc, &fps).unwrap();
+    }
+    let meta = writer.finish(true).unwrap();
+    let reader = SerializedFileReader::new(File::open(&meta.file).unwrap()).unwrap();
+    let metadata = reader.metadata();
+    assert_eq!(metadata.file_metadata().created_by(), Some("onionskin version 1.0.0 (build 1)"));
+    let pairs = metadata.file_metadata().key_value_metadata().unwrap();
+    let value = |key: &str| pairs.iter().find(|pair| pair.key == key).and_then(|pair| pair.value.as_deref());
+    assert_eq!(value(TABLE_KEY), Some("chunks.w4"));
+    assert_eq!(value(RECIPE_KEY), Some("w4-test"));
+    assert_eq!(value(FORMAT_VERSION_KEY), Some("1"));
+    let rows: Vec<i64> = metadata.row_groups().iter().map(|group| group.num_rows()).collect();
+    assert_eq!(rows, [1 << 20, 1_500_000 - (1 << 20)]);
+    for group in metadata.row_groups() {
+        let (fp, doc) = (group.column(0), group.column(1));
+        assert_eq!(fp.compression(), Compression::UNCOMPRESSED);
+        assert!(matches!(doc.compression(), Compression::ZSTD(_)));
+        assert!(fp.encodings().any(|e| e == Encoding::PLAIN));
+        assert!(doc.encodings().any(|e| e == Encoding::DELTA_BINARY_PACKED));
+        assert!(fp.dictionary_page_offset().is_none() && doc.dictionary_page_offset().is_none());
+        assert!(fp.statistics().is_none() && doc.statistics().is_some());
+        assert!(fp.offset_index_offset().is_some() && doc.column_index_offset().is_some());
+        assert_eq!(group.sorting_columns().unwrap()[0].column_idx, 1);
+    }
+    assert!(meta.bytes < 1_500_000 * 8 + 40_000, "{} bytes", meta.bytes);
+}
+
+#[test]
+fn the_same_rows_give_the_same_bytes_however_they_are_pushed() {
+    let dir = tempfile::tempdir().unwrap();
+    let fps: Vec<u64> = (0..200_000u64).map(|i| i * i).collect();
+    let mut at_once = ChunksWriter::new(part(dir.path(), "a.parquet", Table::Chunks(w4())));
+    at_once.push(3, &fps).unwrap();
+    let mut in_pieces = ChunksWriter::new(part(dir.path(), "b.parquet", Table::Chunks(w4())));
+    for piece in fps.chunks(777) {
+        in_pieces.push(3, piece).unwrap();
+    }
+    let (a, b) = (at_once.finish(true).unwrap(), in_pieces.finish(false).unwrap());
+    assert_eq!((a.rows, a.bytes, a.xxh3), (b.rows, b.bytes, b.xxh3));
+}
+
+#[test]
+fn tables_of_other_programs_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("spark.parquet");
+    let mut lists = ListBuilder::new(Int64Builder::new());
+    for row in [[1, 2], [3, -1]] {
+        lists.append_value(row.map(Some));
+    }
+    let docs: ArrayRef = Arc::new(Int32Array::from(vec![4, 5]));
+    let extra: ArrayRef = Arc::new(StringArray::from(vec!["x", "y"]));
+    write_foreign(&path, vec![("features", Arc::new(lists.finish())), ("note", extra), ("doc", docs)]);
+    let mut reader = FeaturesReader::new([path.as_path()]);
+    assert_eq!(reader.next_row().unwrap(), Some((4, &[1, 2][..])));
+    assert_eq!(reader.next_row().unwrap(), Some((5, &[3, u64::MAX][..])));
+    assert_eq!(reader.next_row().unwrap(), None);
+
+    let mut lists = ListBuilder::new(Int32Builder::new());
+    lists.append_value([Some(1)]);
+    lists.append_value([Some(1), Some(2)]);
+    let docs: ArrayRef = Arc::new(Int64Array::from(vec![4, 5]));
+    write_foreign(&path, vec![("doc", docs), ("sketch", Arc::new(lists.finish()))]);
+    let error = SketchesReader::new([path.as_path()]).next_row().unwrap_err().to_string();
+    assert!(error.ends_with("column \"sketch\": a list of 2 among lists of 1"), "{error}");
+
+    let site: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let host: ArrayRef = Arc::new(LargeStringArray::from(vec!["h"]));
+    let none: ArrayRef = Arc::new(StringArray::from(vec![None::<&str>]));
+    write_foreign(&path, vec![("site", site), ("host", host), ("registered_domain", none)]);
+    let batch = SitesReader::new([path.as_path()]).next_batch().unwrap().unwrap();
+    assert_eq!(batch.rows().next(), Some(SiteRow { site: 1, host: "h", registered_domain: None }));
+}
+
+#[test]
+fn wrong_values_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("links.parquet");
+    let column = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    for (dest, problem) in [
+        (Some(1 << 32), "4294967296 is not in 0..2^32"),
+        (Some(-1), "-1 is not in 0..2^32"),
+        (None, "a null where none may be"),
+    ] {
+        write_foreign(&path, vec![("src", column(vec![Some(1)])), ("dest", column(vec![dest]))]);
+        let error = LinksReader::new([path.as_path()]).next().unwrap().unwrap_err().to_string();
+        assert!(error.ends_with(&format!("column \"dest\": {problem}")), "{error}");
+    }
+}
+
+#[test]
+fn columns_can_be_chosen() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = DocumentsWriter::new(part(dir.path(), "d.parquet", Table::Documents));
+    writer
+        .push(&DocumentRow { doc: 1, url: Some("u"), source: "s", media_type: "m", ..Default::default() })
+        .unwrap();
+    let meta = writer.finish(true).unwrap();
+    let mut reader = TableReader::new(Table::Documents, [meta.file]).columns(&["url", "doc"]);
+    let (batch, file) = reader.next_batch().unwrap().unwrap();
+    assert!(file.ends_with("d.parquet"));
+    let names: Vec<_> = batch.schema().fields().iter().map(|f| f.name().clone()).collect();
+    assert_eq!(names, ["doc", "url"]);
+}
+
+#[test]
+fn a_missing_or_foreign_file_is_named() {
+    let error = LinksReader::new([Path::new("/nowhere/l.parquet")]).next().unwrap().unwrap_err();
+    assert!(error.to_string().starts_with("opening /nowhere/l.parquet: "), "{error}");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), b"PAR1 not at all PAR1").unwrap();
+    let mut reader = LinksReader::new([file.path()]);
+    let error = reader.next().unwrap().unwrap_err();
+    assert!(error.to_string().contains("damaged or not Parquet"), "{error}");
+    assert!(reader.next().is_none(), "an error ends the reading");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Groups may lie across batches and files; the naive twin puts all rows in one vector.
+    #[test]
+    fn chunks_come_back_by_document(sizes in prop::collection::vec(prop_oneof![0usize..20, Just(70_000)], 0..6), cut in 0usize..6) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut next = 0u64;
+        let mut expected: Vec<(u32, Vec<u64>)> = Vec::new();
+        let mut files = Vec::new();
+        let (before, after) = sizes.split_at(cut.min(sizes.len()));
+        let mut doc = 0u32;
+        for (name, sizes) in [("a", before), ("b", after)] {
+            let mut writer = ChunksWriter::new(part(dir.path(), name, Table::Chunks(w4())));
+            for size in sizes {
+                let fps: Vec<u64> = (0..*size).map(|_| { next += 1; next.wrapping_mul(0x9E37_79B9_7F4A_7C15) }).collect();
+                writer.push(doc, &fps).unwrap();
+                match expected.last_mut() {
+                    Some((last, all)) if *last == doc => all.extend(fps),
+                    _ if fps.is_empty() => {}
+                    _ => expected.push((doc, fps)),
+                }
+                doc += (size % 2) as u32;
+            }
+            files.push(writer.finish(false).unwrap().file);
+        }
+        let mut reader = ChunksReader::new(w4(), files.clone());
+        let mut found = Vec::new();
+        while let Some((doc, fps)) = reader.next_group().unwrap() {
+            found.push((doc, fps.to_vec()));
+        }
+        prop_assert_eq!(&found, &expected);
+        let mut reader = ChunksReader::new(w4(), files);
+        let mut rows = Vec::new();
+        while let Some(batch) = reader.next_batch().unwrap() {
+            rows.extend(batch.docs.iter().map(|doc| *doc as u32).zip(batch.fps.iter().copied()));
+        }
+        let naive: Vec<_> = expected.iter().flat_map(|(doc, fps)| fps.iter().map(|fp| (*doc, *fp))).collect();
+        prop_assert_eq!(rows, naive);
+    }
+}
+
+/// Not a test of correctness: prints how fast chunks are written. Run with `--release --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement"]
+fn speed_of_chunks() {
+    let dir = tempfile::tempdir().unwrap();
+    let fps: Vec<u64> = (0..1000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
+    for round in 0..3 {
+        let mut writer = ChunksWriter::new(part(dir.path(), "c.parquet", Table::Chunks(w4())));
+        let start = crate::process::cpu_seconds();
+        for doc in 0..50_000u32 {
+            writer.push(doc, &fps).unwrap();
+        }
+        let meta = writer.finish(false).unwrap();
+        let seconds = crate::process::cpu_seconds() - start;
+        println!("round {round}: wrote {:.1} M rows a CPU second", meta.rows as f64 / 1e6 / seconds);
+        let start = crate::process::cpu_seconds();
+        let mut reader = ChunksReader::new(w4(), [meta.file]);
+        let mut sum = 0u64;
+        while let Some((doc, fps)) = reader.next_group().unwrap() {
+            sum = fps.iter().fold(sum ^ u64::from(doc), |sum, fp| sum.wrapping_add(*fp));
+        }
+        let seconds = crate::process::cpu_seconds() - start;
+        println!("round {round}: read {:.1} M rows a CPU second ({sum:x})", 50.0 / seconds);
+    }
+}

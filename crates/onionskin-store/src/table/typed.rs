@@ -1,0 +1,442 @@
+//! One reader for each table that a scan fills, with typed rows.
+//!
+//! Ids are checked once for a whole batch, so that the accessors cannot fail.
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
+use arrow_array::{
+    Array, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
+};
+use arrow_buffer::ScalarBuffer;
+
+use super::reader::Place;
+use super::{DocumentRow, Input, SiteRow, TableError, TableReader, ValueProblem};
+use crate::schema::{ChunkingName, Table};
+
+/// Rows in a batch of narrow rows.
+const NARROW_BATCH: usize = 64 << 10;
+
+/// A column of a batch, with its place for error messages.
+struct Columns<'a> {
+    batch: &'a RecordBatch,
+    table: &'a Table,
+    file: &'a str,
+}
+
+impl<'a> Columns<'a> {
+    fn place<'b>(&'b self, column: &'b str) -> Place<'b> {
+        Place { table: self.table, file: self.file, column }
+    }
+
+    fn column(&self, name: &str) -> Result<&'a dyn Array, TableError> {
+        let found =
+            self.batch.column_by_name(name).ok_or_else(|| self.place(name).damaged("a column is gone"))?;
+        Ok(found.as_ref())
+    }
+
+    fn typed<T: Clone + 'a>(
+        &self,
+        name: &str,
+        downcast: impl Fn(&'a dyn Array) -> Option<&'a T>,
+    ) -> Result<T, TableError> {
+        downcast(self.column(name)?)
+            .cloned()
+            .ok_or_else(|| self.place(name).damaged("not the type of the schema"))
+    }
+
+    fn strings(&self, name: &str) -> Result<StringArray, TableError> {
+        self.typed(name, |array| array.as_string_opt())
+    }
+
+    fn integers(&self, name: &str) -> Result<Int64Array, TableError> {
+        self.typed(name, |array| array.as_primitive_opt::<Int64Type>())
+    }
+
+    /// Integers in 0..2^32, nulls aside.
+    fn ids(&self, name: &str) -> Result<Int64Array, TableError> {
+        let array = self.integers(name)?;
+        let outside = |value: &i64| u32::try_from(*value).is_err();
+        // One pass without branches first; only a batch that fails is looked at closely.
+        let all = array.values().iter().fold(0, |bits, value| bits | *value);
+        if outside(&all)
+            && let Some(value) = array.iter().flatten().find(outside)
+        {
+            return Err(self.place(name).wrong(ValueProblem::Id { value }));
+        }
+        Ok(array)
+    }
+
+    /// Integers that are not negative.
+    fn sizes(&self, name: &str) -> Result<Int64Array, TableError> {
+        let array = self.integers(name)?;
+        match array.iter().flatten().find(|value| *value < 0) {
+            Some(value) => Err(self.place(name).wrong(ValueProblem::Negative { value })),
+            None => Ok(array),
+        }
+    }
+}
+
+/// Null as `None`.
+fn text(array: &StringArray, row: usize) -> Option<&str> {
+    array.is_valid(row).then(|| array.value(row))
+}
+
+/// Checked by `Columns::ids`.
+fn id(array: &Int64Array, row: usize) -> u32 {
+    array.value(row) as u32
+}
+
+/// Reads `documents`.
+#[derive(Debug)]
+pub struct DocumentsReader {
+    reader: TableReader,
+}
+
+/// Some documents.
+#[derive(Clone, Debug)]
+pub struct DocumentBatch {
+    batch: RecordBatch,
+    doc: Int64Array,
+    id: StringArray,
+    url: StringArray,
+    site: Int64Array,
+    source: StringArray,
+    offset: Int64Array,
+    media_type: StringArray,
+    bytes: Int64Array,
+    tokens: Int64Array,
+    title: StringArray,
+    canonical_url: StringArray,
+    fetched_at: TimestampMicrosecondArray,
+    payload_sha1: FixedSizeBinaryArray,
+    text_fp: Int64Array,
+}
+
+impl DocumentsReader {
+    /// Reads the files in order.
+    pub fn new(inputs: impl IntoIterator<Item = impl Into<Input>>) -> DocumentsReader {
+        DocumentsReader { reader: TableReader::new(Table::Documents, inputs) }
+    }
+
+    /// The next documents; `None` at the end.
+    pub fn next_batch(&mut self) -> Result<Option<DocumentBatch>, TableError> {
+        let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
+        let columns = Columns { batch: &batch, table: &Table::Documents, file };
+        Ok(Some(DocumentBatch {
+            doc: columns.ids("doc")?,
+            id: columns.strings("id")?,
+            url: columns.strings("url")?,
+            site: columns.ids("site")?,
+            source: columns.strings("source")?,
+            offset: columns.sizes("offset")?,
+            media_type: columns.strings("media_type")?,
+            bytes: columns.sizes("bytes")?,
+            tokens: columns.sizes("tokens")?,
+            title: columns.strings("title")?,
+            canonical_url: columns.strings("canonical_url")?,
+            fetched_at: columns
+                .typed("fetched_at", |array| array.as_primitive_opt::<TimestampMicrosecondType>())?,
+            payload_sha1: columns.typed("payload_sha1", |array| array.as_fixed_size_binary_opt())?,
+            text_fp: columns.integers("text_fp")?,
+            batch,
+        }))
+    }
+}
+
+impl Iterator for DocumentsReader {
+    type Item = Result<DocumentBatch, TableError>;
+
+    fn next(&mut self) -> Option<Result<DocumentBatch, TableError>> {
+        self.next_batch().transpose()
+    }
+}
+
+impl DocumentBatch {
+    /// Number of documents.
+    pub fn len(&self) -> usize {
+        self.doc.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.doc.is_empty()
+    }
+
+    /// The columns as they are.
+    pub fn record_batch(&self) -> &RecordBatch {
+        &self.batch
+    }
+
+    /// A document.
+    ///
+    /// # Panics
+    ///
+    /// When `row` is not below [`DocumentBatch::len`].
+    pub fn row(&self, row: usize) -> DocumentRow<'_> {
+        DocumentRow {
+            doc: id(&self.doc, row),
+            id: text(&self.id, row),
+            url: text(&self.url, row),
+            site: self.site.is_valid(row).then(|| id(&self.site, row)),
+            source: self.source.value(row),
+            offset: self.offset.value(row) as u64,
+            media_type: self.media_type.value(row),
+            bytes: self.bytes.value(row) as u64,
+            tokens: self.tokens.value(row) as u64,
+            title: text(&self.title, row),
+            canonical_url: text(&self.canonical_url, row),
+            fetched_at: self.fetched_at.is_valid(row).then(|| self.fetched_at.value(row)),
+            payload_sha1: if self.payload_sha1.is_valid(row) {
+                self.payload_sha1.value(row).try_into().ok()
+            } else {
+                None
+            },
+            text_fp: self.text_fp.is_valid(row).then(|| self.text_fp.value(row) as u64),
+        }
+    }
+
+    /// All documents of the batch.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = DocumentRow<'_>> {
+        (0..self.len()).map(|row| self.row(row))
+    }
+}
+
+/// Reads `sites`.
+#[derive(Debug)]
+pub struct SitesReader {
+    reader: TableReader,
+}
+
+/// Some sites.
+#[derive(Clone, Debug)]
+pub struct SiteBatch {
+    site: Int64Array,
+    host: StringArray,
+    registered_domain: StringArray,
+}
+
+impl SitesReader {
+    /// Reads the files in order.
+    pub fn new(inputs: impl IntoIterator<Item = impl Into<Input>>) -> SitesReader {
+        SitesReader { reader: TableReader::new(Table::Sites, inputs) }
+    }
+
+    /// The next sites; `None` at the end.
+    pub fn next_batch(&mut self) -> Result<Option<SiteBatch>, TableError> {
+        let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
+        let columns = Columns { batch: &batch, table: &Table::Sites, file };
+        let site = columns.ids("site")?;
+        let host = columns.strings("host")?;
+        let registered_domain = columns.strings("registered_domain")?;
+        Ok(Some(SiteBatch { site, host, registered_domain }))
+    }
+}
+
+impl Iterator for SitesReader {
+    type Item = Result<SiteBatch, TableError>;
+
+    fn next(&mut self) -> Option<Result<SiteBatch, TableError>> {
+        self.next_batch().transpose()
+    }
+}
+
+impl SiteBatch {
+    /// Number of sites.
+    pub fn len(&self) -> usize {
+        self.site.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.site.is_empty()
+    }
+
+    /// All sites of the batch.
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = SiteRow<'_>> {
+        (0..self.len()).map(|row| SiteRow {
+            site: id(&self.site, row),
+            host: self.host.value(row),
+            registered_domain: text(&self.registered_domain, row),
+        })
+    }
+}
+
+/// Reads `links`, one `(src, dest)` after the other.
+#[derive(Debug)]
+pub struct LinksReader {
+    reader: TableReader,
+    src: ScalarBuffer<i64>,
+    dest: ScalarBuffer<i64>,
+    at: usize,
+}
+
+impl LinksReader {
+    /// Reads the files in order.
+    pub fn new(inputs: impl IntoIterator<Item = impl Into<Input>>) -> LinksReader {
+        let reader = TableReader::new(Table::Links, inputs).batch_rows(NARROW_BATCH);
+        LinksReader { reader, src: Vec::new().into(), dest: Vec::new().into(), at: 0 }
+    }
+
+    fn fill(&mut self) -> Result<bool, TableError> {
+        let Some((batch, file)) = self.reader.next_batch()? else { return Ok(false) };
+        let columns = Columns { batch: &batch, table: &Table::Links, file };
+        self.src = columns.ids("src")?.values().clone();
+        self.dest = columns.ids("dest")?.values().clone();
+        self.at = 0;
+        Ok(true)
+    }
+}
+
+impl Iterator for LinksReader {
+    type Item = Result<(u32, u32), TableError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Result<(u32, u32), TableError>> {
+        if self.at == self.src.len() {
+            match self.fill() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        let link = (*self.src.get(self.at)? as u32, *self.dest.get(self.at)? as u32);
+        self.at += 1;
+        Some(Ok(link))
+    }
+}
+
+/// Some rows of a `chunks` table, as columns of equal length.
+#[derive(Clone, Debug)]
+pub struct ChunkBatch {
+    /// Fingerprints.
+    pub fps: ScalarBuffer<u64>,
+    /// The document of each: all in 0..2^32.
+    pub docs: ScalarBuffer<i64>,
+}
+
+/// Reads a `chunks` table, by columns or by document.
+#[derive(Debug)]
+pub struct ChunksReader {
+    reader: TableReader,
+    table: Table,
+    batch: ChunkBatch,
+    at: usize,
+    group: Vec<u64>,
+}
+
+impl ChunksReader {
+    /// Reads the files in order.
+    pub fn new(chunking: ChunkingName, inputs: impl IntoIterator<Item = impl Into<Input>>) -> ChunksReader {
+        let table = Table::Chunks(chunking);
+        let reader = TableReader::new(table.clone(), inputs).batch_rows(NARROW_BATCH);
+        let batch = ChunkBatch { fps: Vec::new().into(), docs: Vec::new().into() };
+        ChunksReader { reader, table, batch, at: 0, group: Vec::new() }
+    }
+
+    /// The next rows; `None` at the end. Not to be mixed with [`ChunksReader::next_group`].
+    pub fn next_batch(&mut self) -> Result<Option<ChunkBatch>, TableError> {
+        let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
+        let columns = Columns { batch: &batch, table: &self.table, file };
+        let docs = columns.ids("doc")?.values().clone();
+        // The same bits, seen as unsigned.
+        let fps = ScalarBuffer::from(columns.integers("fp")?.values().clone().into_inner());
+        Ok(Some(ChunkBatch { fps, docs }))
+    }
+
+    /// The next document and its fingerprints: the rows that follow each other with one `doc`. Documents without chunks
+    /// have no rows and do not come up.
+    pub fn next_group(&mut self) -> Result<Option<(u32, &[u64])>, TableError> {
+        self.group.clear();
+        let mut group_doc = None;
+        loop {
+            if self.at == self.batch.docs.len() {
+                match self.next_batch()? {
+                    Some(batch) => (self.batch, self.at) = (batch, 0),
+                    None => return Ok(group_doc.map(|doc: i64| (doc as u32, self.group.as_slice()))),
+                }
+            }
+            let rest = self.batch.docs.get(self.at..).unwrap_or_default();
+            let Some(&first) = rest.first() else { continue };
+            let doc = *group_doc.get_or_insert(first);
+            if doc != first {
+                return Ok(Some((doc as u32, &self.group)));
+            }
+            let n = rest.iter().take_while(|other| **other == doc).count();
+            let start = self.at;
+            self.at += n;
+            if n < rest.len() && self.group.is_empty() {
+                // The usual case: the whole group lies inside the batch, and nothing is copied.
+                return Ok(Some((doc as u32, self.batch.fps.get(start..start + n).unwrap_or_default())));
+            }
+            self.group.extend_from_slice(self.batch.fps.get(start..start + n).unwrap_or_default());
+            if n < rest.len() {
+                return Ok(Some((doc as u32, &self.group)));
+            }
+        }
+    }
+}
+
+macro_rules! list_reader {
+    ($(#[$doc:meta])* $name:ident, $variant:ident, $column:literal, $unsigned:ty, $arrow:ty) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name {
+            reader: TableReader,
+            docs: ScalarBuffer<i64>,
+            values: ScalarBuffer<$unsigned>,
+            len: Option<usize>,
+            at: usize,
+        }
+
+        impl $name {
+            /// Reads the files in order. The length of the lists is the files' to say.
+            pub fn new(inputs: impl IntoIterator<Item = impl Into<Input>>) -> $name {
+                let reader = TableReader::new(Table::$variant { len: 1 }, inputs);
+                $name { reader, docs: Vec::new().into(), values: Vec::new().into(), len: None, at: 0 }
+            }
+
+            /// Length of every list, once the first row was read.
+            pub fn list_len(&self) -> Option<usize> {
+                self.len
+            }
+
+            /// The next document and its list; `None` at the end.
+            pub fn next_row(&mut self) -> Result<Option<(u32, &[$unsigned])>, TableError> {
+                if self.at == self.docs.len() && !self.fill()? {
+                    return Ok(None);
+                }
+                let (row, len) = (self.at, self.len.unwrap_or(0));
+                self.at += 1;
+                let doc = self.docs.get(row).copied().unwrap_or(0);
+                Ok(Some((doc as u32, self.values.get(row * len..(row + 1) * len).unwrap_or_default())))
+            }
+
+            fn fill(&mut self) -> Result<bool, TableError> {
+                let Some((batch, file)) = self.reader.next_batch()? else { return Ok(false) };
+                let table = Table::$variant { len: 1 };
+                let columns = Columns { batch: &batch, table: &table, file };
+                self.docs = columns.ids("doc")?.values().clone();
+                let lists = columns.typed($column, |array| array.as_fixed_size_list_opt())?;
+                let found = usize::try_from(lists.value_length()).unwrap_or(0);
+                let wanted = *self.len.get_or_insert(found);
+                if found != wanted {
+                    return Err(columns.place($column).wrong(ValueProblem::ListLength { found, wanted }));
+                }
+                let values = lists.values().as_primitive_opt::<$arrow>();
+                let values = values.ok_or_else(|| columns.place($column).damaged("not the type of the schema"))?;
+                self.values = ScalarBuffer::from(values.values().clone().into_inner());
+                self.at = 0;
+                Ok(true)
+            }
+        }
+    };
+}
+
+list_reader!(
+    /// Reads `sketches`.
+    SketchesReader, Sketches, "sketch", u32, Int32Type
+);
+list_reader!(
+    /// Reads `features`.
+    FeaturesReader, Features, "features", u64, Int64Type
+);
