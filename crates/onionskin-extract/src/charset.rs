@@ -67,14 +67,9 @@ fn decode_as<'a>(
     encoding: &'static Encoding,
     scratch: &'a mut String,
 ) -> (&'a str, &'static str) {
-    if encoding == UTF_8 {
-        if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
-            return (text, encoding.name());
-        }
-    } else if encoding.is_ascii_compatible() && bytes.is_ascii() {
-        if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
-            return (text, encoding.name());
-        }
+    let may_be_borrowed = encoding == UTF_8 || (encoding.is_ascii_compatible() && bytes.is_ascii());
+    if may_be_borrowed && let Ok(text) = simdutf8::basic::from_utf8(bytes) {
+        return (text, encoding.name());
     }
     scratch.clear();
     let mut decoder = encoding.new_decoder_without_bom_handling();

@@ -103,4 +103,6 @@ pub fn fuzz_html(data: &[u8]) {
 }
 
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod tests;

@@ -224,7 +224,10 @@ impl Document<'_> {
             Token::End("annotation" | "tracked-changes") => aside = aside.saturating_sub(1),
             _ if aside > 0 => {}
             Token::Start("p" | "h") => {
-                text.break_at_least(Break::Line);
+                // A box of text inside a paragraph. Others begin where one has ended, or a cell, whose break stays.
+                if paragraphs > 0 {
+                    text.break_at_least(Break::Line);
+                }
                 paragraphs += 1;
             }
             Token::End("p" | "h") => {

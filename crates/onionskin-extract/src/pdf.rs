@@ -90,8 +90,12 @@ pub(crate) fn by_worker(
 
 /// The other side of [`ExtractOptions::pdf_worker`](crate::ExtractOptions::pdf_worker): reads one PDF and writes `T` and
 /// its text, or `E` and what went wrong. For a process that does nothing else: it limits its own memory.
-pub fn pdf_worker(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
+pub fn pdf_worker(input: impl Read, output: impl Write) -> io::Result<()> {
     limit_own_memory();
+    answer_one(input, output)
+}
+
+fn answer_one(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
     // The parent has the clock, and the limit on output.
@@ -141,7 +145,8 @@ pub(crate) fn built_in(bytes: Vec<u8>, limits: ToolLimits) -> Result<String, Ext
         Ok(Ok(Err(Stop::Failed(reason)))) => Err(fail(reason)),
         Ok(Err(_)) => Err(fail("the reader panicked".to_owned())),
         Err(_) => {
-            LOST_THREADS.fetch_add(1, Ordering::Relaxed);
+            let lost = LOST_THREADS.fetch_add(1, Ordering::Relaxed) + 1;
+            tracing::warn!(lost, "a PDF reader hangs and was given up");
             Err(ExtractError::TimedOut { tool: BUILT_IN, seconds: limits.time.as_secs() })
         }
     }

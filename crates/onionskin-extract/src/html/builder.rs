@@ -15,6 +15,10 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Links past this many are not collected: no page is written by hand with so many, and traps have no end.
 pub(crate) const MAX_LINKS: usize = 100_000;
 
+/// How many bytes of addresses are put together for one page. A base of 60 KB before a hundred thousand short links would
+/// otherwise be a page of gigabytes.
+const MAX_JOINED_BYTES: usize = 64 << 20;
+
 /// Titles are cut here. A title element that is never closed would take the whole page.
 const MAX_TITLE_BYTES: usize = 16 << 10;
 
@@ -242,8 +246,13 @@ impl PageBuilder {
         };
         page.canonical = self.canonical.take().and_then(|href| resolve(&href));
         self.seen.clear();
-        let mut begin = 0;
+        let base_length = base.as_ref().map_or(0, |base| base.as_str().len());
+        let (mut begin, mut joined) = (0, 0);
         for &end in &self.link_ends {
+            joined += base_length + (end - begin);
+            if joined > MAX_JOINED_BYTES {
+                break;
+            }
             if let Some(link) = resolve(&self.link_bytes[begin..end])
                 && self.seen.insert(xxh3_64(link.as_bytes()))
             {

@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 
 const BASE: &str = "http://example.org/a/b.html";
 
@@ -124,4 +125,98 @@ fn wishes_of_the_page_are_read() {
     let robots = page("<META NAME=Robots CONTENT='NoIndex, noarchive'>").robots;
     assert_eq!(robots, crate::Robots { noindex: true, nofollow: false, noarchive: true });
     assert!(page("<meta name=robots content=none>").robots.nofollow);
+}
+
+#[test]
+fn buffers_of_an_earlier_page_leave_nothing_behind() {
+    let mut extractor = HtmlExtractor::new();
+    let mut page = Page::default();
+    let hints = Hints { url: Some(BASE), charset: None };
+    let first = b"<base href=/x/><title>t</title><link rel=canonical href=c><meta name=robots content=none><a href=a>\
+        <pre><div hidden><script>";
+    extractor.extract(first, &hints, &mut page);
+    assert_eq!((page.title.as_str(), page.links.len(), page.robots.noindex), ("t", 1, true));
+    extractor.extract(b"a\nb<a href=a>", &hints, &mut page);
+    let mut fresh = Page::default();
+    HtmlExtractor::new().extract(b"a\nb<a href=a>", &hints, &mut fresh);
+    assert_eq!(page, fresh);
+    assert_eq!(page.text, "a b");
+}
+
+#[test]
+fn a_page_without_an_address_still_has_its_absolute_links() {
+    let mut page = Page::default();
+    HtmlExtractor::new().extract(b"<a href=x><a href=http://a.org>", &Hints::default(), &mut page);
+    assert_eq!(page.links, ["http://a.org/"]);
+}
+
+/// Pieces of markup that mean something to the builder.
+fn markup() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "<p>",
+        "</p>",
+        "<p hidden>",
+        "<div>",
+        "</div>",
+        "<div hidden>",
+        "<span style=display:none>",
+        "</span>",
+        "<li>",
+        "<ul>",
+        "</ul>",
+        "<li hidden>",
+        "<table>",
+        "<tr>",
+        "<td>",
+        "<td hidden>",
+        "</table>",
+        "<pre>",
+        "</pre>",
+        "<br>",
+        "<svg>",
+        "<path/>",
+        "</svg>",
+        "<title>",
+        "</title>",
+        "<script>",
+        "</script>",
+        "<template>",
+        "</template>",
+        "<a href=x#y>",
+        "<a href='//b.org/%41%zz'>",
+        "<a href='http://[::1'>",
+        "<base href='/c/'>",
+        "<base href='http://d.org?'>",
+        "<link rel=canonical href=' e '>",
+        "<meta http-equiv=refresh content='0;url=f'>",
+        "<frame src='?q#'>",
+        "&nbsp;",
+        "&#1;",
+        "\u{85}",
+        "\u{a0}",
+        "\n",
+        "\n\n\n",
+        "  ",
+        "\t",
+        "a",
+        "b c",
+        "<textarea>",
+        "</textarea>",
+        "<plaintext>",
+    ]);
+    prop::collection::vec(piece, 0..32).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn pages_keep_their_promises(html in markup()) {
+        fuzz_html(html.as_bytes());
+    }
+
+    #[test]
+    fn whatever_the_bytes(bytes in prop::collection::vec(any::<u8>(), 0..256)) {
+        fuzz_html(&bytes);
+    }
 }
