@@ -192,14 +192,10 @@ impl<R: Read> Stream<R> {
             self.at = 0;
         }
         let before = self.decoded.len();
-        // Reserving exactly matters: the decoders fill all the capacity there is.
-        let spare = self.decoded.capacity() - before;
-        if spare < wanted.min(BLOCK_SLACK) {
-            self.decoded.reserve_exact(wanted);
-        }
+        self.decoded.reserve(wanted);
         let fill = match &mut self.codec {
             Codec::Plain { is_open } => plain_fill(&mut self.input, &mut self.decoded, wanted, is_open)?,
-            Codec::Gzip(gzip) => gzip.decode(&mut self.input, &mut self.decoded)?,
+            Codec::Gzip(gzip) => gzip.decode(&mut self.input, &mut self.decoded, wanted)?,
             Codec::Zstd(zstd) => zstd.decode(&mut self.input, &mut self.decoded)?,
         };
         self.member_bytes += (self.decoded.len() - before) as u64;
@@ -226,13 +222,18 @@ impl<R: Read> Stream<R> {
             return Ok(ended);
         }
         let before = block.len();
-        let wanted = (length - before).min(before.max(BLOCK_STEP));
-        if block.capacity() - before < wanted.min(BLOCK_SLACK) + BLOCK_SLACK {
-            block.reserve_exact(wanted + BLOCK_SLACK);
+        let missing = length - before;
+        if block.capacity() - before < missing.min(BLOCK_STEP) + BLOCK_SLACK {
+            block.reserve_exact(missing.min(before.max(BLOCK_STEP)) + BLOCK_SLACK);
         }
         let fill = match &mut self.codec {
-            Codec::Plain { is_open } => plain_fill(&mut self.input, block, wanted, is_open)?,
-            Codec::Gzip(gzip) => gzip.decode(&mut self.input, block)?,
+            Codec::Plain { is_open } => {
+                plain_fill(&mut self.input, block, missing.min(block.capacity() - before), is_open)?
+            }
+            Codec::Gzip(gzip) => {
+                let room = (missing.min(BLOCK_STEP) + BLOCK_SLACK).min(block.capacity() - before);
+                gzip.decode(&mut self.input, block, room)?
+            }
             Codec::Zstd(zstd) => zstd.decode(&mut self.input, block)?,
         };
         self.member_bytes += (block.len() - before) as u64;

@@ -122,9 +122,14 @@ impl Gzip {
         Ok(Open::Member)
     }
 
-    /// Decodes into the spare capacity of `out`, of which there must be some.
-    pub(crate) fn decode<R: Read>(&mut self, input: &mut Input<R>, out: &mut Vec<u8>) -> io::Result<Fill> {
-        debug_assert!(out.len() < out.capacity());
+    /// Appends up to `room` decoded bytes to `out`.
+    pub(crate) fn decode<R: Read>(
+        &mut self,
+        input: &mut Input<R>,
+        out: &mut Vec<u8>,
+        room: usize,
+    ) -> io::Result<Fill> {
+        debug_assert!(room > 0);
         loop {
             match self.state {
                 State::Closed => return Ok(Fill::MemberEnd),
@@ -136,7 +141,12 @@ impl Gzip {
             }
             let (before_in, before_len) = (self.inflate.total_in(), out.len());
             let offered = input.available().len();
-            let result = self.inflate.decompress_vec(input.available(), out, FlushDecompress::None);
+            // Not `decompress_vec`: it clears all the capacity there is before every call.
+            let before_out = self.inflate.total_out();
+            out.resize(before_len + room, 0);
+            let target = &mut out[before_len..];
+            let result = self.inflate.decompress(input.available(), target, FlushDecompress::None);
+            out.truncate(before_len + (self.inflate.total_out() - before_out) as usize);
             let used = (self.inflate.total_in() - before_in) as usize;
             input.consume(used.min(offered));
             self.crc.update(&out[before_len..]);
