@@ -89,7 +89,7 @@ fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 
 fn reference() -> BTreeMap<String, Vec<u8>> {
     let dir = tempfile::tempdir().unwrap();
-    let (atlas, _) = scan(&dir.path().join("atlas"), params(Disk::shared())).unwrap();
+    let (atlas, _) = scan(&dir.path().join("atlas"), params(Faulty::never())).unwrap();
     contents(atlas.dir())
 }
 
@@ -148,7 +148,7 @@ fn check_faults(fault: Fault) {
         if fault == Fault::Full {
             assert!(error.to_string().contains("No space left"), "operation {nth}: {error}");
         }
-        let again = scan(&atlas, params(Disk::shared()));
+        let again = scan(&atlas, params(Faulty::never()));
         match again {
             Ok((atlas, resumed)) => {
                 assert!(resumed >= committed, "operation {nth}: resumed at {resumed}, {committed} were safe");
@@ -207,7 +207,7 @@ fn a_kill_while_replacing_an_atlas_never_mixes_two() {
             result.unwrap();
             break;
         }
-        scan(&atlas, overwriting(Disk::shared())).unwrap();
+        scan(&atlas, overwriting(Faulty::never())).unwrap();
         assert!(contents(&atlas) == expected, "operation {nth}");
     }
 }
@@ -215,9 +215,9 @@ fn a_kill_while_replacing_an_atlas_never_mixes_two() {
 /// An atlas of another shape: more parts, and tables that the new one does not have.
 fn old_atlas(dir: &Path) {
     let tables = vec![Table::Documents, Table::chunks("lines2").unwrap()];
-    let (mut staging, _) =
-        Staging::open(dir, StageParams::new("scan", json!("old"), "lines2-test", tables)).unwrap();
-    for doc in 0..6 {
+    let old = StageParams::new("scan", json!("old"), "lines2-test", tables);
+    let (mut staging, _) = Staging::open(dir, StageParams { storage: Faulty::never(), ..old }).unwrap();
+    for doc in 0..5 {
         let row = DocumentRow { doc, source: "old", media_type: "text/plain", ..DocumentRow::default() };
         staging.documents().unwrap().push(&row).unwrap();
         staging.chunks(&ChunkingName::new("lines2").unwrap()).unwrap().push(doc, &[1]).unwrap();
@@ -410,7 +410,8 @@ fn a_cut_off_line_is_dropped_and_a_damaged_one_is_not() {
         assert_eq!(journal.commits.len(), lines.saturating_sub(1), "cut at {cut}");
         assert_eq!(journal.valid_bytes as usize, if lines == 0 { 0 } else { ends[lines - 1] });
     }
-    for at in 0..ends[1] {
+    // The line feed before the last line is left out: without it, the last two lines are one, and cut off.
+    for at in 0..ends[1] - 1 {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;
         assert!(matches!(journal::parse(&bytes), Err(JournalError::Damaged { .. })), "byte {at}");
