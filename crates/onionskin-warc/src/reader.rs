@@ -548,6 +548,13 @@ impl<R: Read> Reader<R> {
     /// Something follows the block that is no record. Either the block swallowed the next record, or it goes on
     /// beyond the length in its head.
     fn mismatch(&mut self, offset: u64, head: Head, mut block: Vec<u8>) -> io::Result<()> {
+        const RECORD_END: &[u8] = b"\r\n\r\n";
+        if self.stream.container() == ContainerKind::Warc && self.stream.pending().starts_with(RECORD_END) {
+            // The record ends where it should; what follows is garbage in its own right.
+            self.stream.consume(RECORD_END.len());
+            self.emit_block(offset, head, block, None, false);
+            return self.skip_garbage(self.stream.offset(), DamageKind::Garbage, 0);
+        }
         let was_too_long = self.push_back_next_record(&mut block)?;
         self.emit_block(offset, head, block, None, was_too_long);
         if was_too_long {

@@ -277,3 +277,14 @@ fn hostile_bytes_cost_linear_time() {
     zst("zstd frames cut short", &zstd(&noise(900, 1), b"")[..30]);
     check_linear("random", &noise(LEN, 77));
 }
+
+#[test]
+fn all_that_is_passed_over_is_counted() {
+    let head = b"filedesc://f.arc 0.0.0.0 20140126200624 text/plain 0\n".to_vec();
+    let (records, damage) = split(items(&[head, b"http://a/ ".repeat(100_000)].concat(), SMALL));
+    assert_eq!(records.len(), 1);
+    assert_eq!(damage.iter().map(|damage| damage.lost_bytes).sum::<u64>(), 1_000_000);
+    let (records, damage) = split(items(&[numbered(0), vec![b'x'; 1_000_000], numbered(1)].concat(), SMALL));
+    assert_eq!(records.len(), 2);
+    assert_eq!(damage.iter().map(|damage| damage.lost_bytes).sum::<u64>(), 1_000_000);
+}
