@@ -305,7 +305,7 @@ impl<'w> Hrefs<'w> {
             Dest::Page(page) => self.web.locate(page),
             Dest::Absent { place, slot } => Location { place, spot: Spot::Slot(slot) },
         };
-        if to.place == self.from.place {
+        if to.place == self.from.place && !link.absolute {
             self.to_path.clear();
             self.web.push_path(to, &mut self.to_path);
             match link.roll & 15 {

@@ -354,6 +354,8 @@ pub struct WebSpec {
     pub site_pages: u32,
     /// Links to other sites on a page, at most.
     pub cross_links: u32,
+    /// Random links within the site on a page of a tangled site, at most.
+    pub tangle: u32,
     /// What ordinary documents are like.
     pub pool: PoolSpec,
     /// The part that cannot be reached, if there is one.
@@ -386,6 +388,7 @@ impl WebSpec {
             linked: true,
             site_pages: 60,
             cross_links: 2,
+            tangle: 5,
             pool: PoolSpec::default(),
             islands: None,
             targets: Vec::new(),
@@ -509,6 +512,8 @@ impl WebSpec {
         within("sigma of words", self.lengths.sigma, 0.0, 3.0)?;
         within("most words", f64::from(self.lengths.most), f64::from(self.lengths.least.max(1)), 1e6)?;
         within("site pages", f64::from(self.site_pages), 1.0, 1e6)?;
+        within("pages", self.pages as f64, 1.0, most as f64)?;
+        within("random links", f64::from(self.tangle), 0.0, 1_000.0)?;
         within("links to other sites", f64::from(self.cross_links), 0.0, 100.0)?;
         within(
             "sum of script weights",
@@ -574,6 +579,8 @@ impl PoolSpec {
 }
 
 fn within(what: &'static str, value: f64, low: f64, high: f64) -> Result<(), SpecError> {
+    // An empty sum is minus zero; nobody wants to read that.
+    let value = value + 0.0;
     if value >= low && value <= high { Ok(()) } else { Err(SpecError::OutOfRange { what, value, low, high }) }
 }
 
@@ -657,7 +664,7 @@ fn mirrors(spec: &mut WebSpec) {
     let n_targets = 25 * copies;
     // Sizes from 50 to 1,000 with many small ones, so that targets and mirrors together have about 35,000 pages.
     let sizes: Vec<f64> = (0..n_targets)
-        .map(|nth| 50.0 + 950.0 * math::pow(((nth % 25) as f64 / 24.0).max(1e-9), 7.0))
+        .map(|nth| 50.0 + 950.0 * math::pow(((nth % 25) as f64 / 24.0).max(1e-9), 9.0))
         .collect();
     let n_replicas = |nth: usize| 5 + nth % 6;
     let planned: f64 = sizes.iter().enumerate().map(|(nth, size)| size * (n_replicas(nth) + 1) as f64).sum();

@@ -116,6 +116,9 @@ pub enum Fact {
         words: u32,
         /// Pages that carry it.
         pages: u64,
+        /// The root page of its site, if it is a site's own.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        root: Option<String>,
     },
     /// A calendar: pages alike but for their date.
     Calendar {
@@ -226,6 +229,34 @@ pub struct Summary {
     pub links: u64,
     /// Pages by charset.
     pub charsets: BTreeMap<Charset, u64>,
+}
+
+impl Summary {
+    /// What was planted, as rows of a table.
+    pub fn rows(&self) -> [(&'static str, u64); 20] {
+        [
+            ("documents", self.documents),
+            ("sites", self.sites),
+            ("links between documents", self.links),
+            ("empty", self.empty),
+            ("one word", self.one_word),
+            ("shorter than a shingle", self.short),
+            ("clusters", self.clusters),
+            ("exact copies", self.exact_copies),
+            ("near copies", self.near_copies),
+            ("full mirrors", self.full_mirrors),
+            ("partial mirrors", self.partial_mirrors),
+            ("version-skewed mirrors", self.skewed_mirrors),
+            ("break points", self.break_points),
+            ("host aliases", self.aliases),
+            ("calendars", self.calendars),
+            ("calendar pages", self.calendar_pages),
+            ("pages with boilerplate", self.template_pages),
+            ("disconnected sites", self.disconnected_sites),
+            ("disconnected pages", self.disconnected_pages),
+            ("charsets", self.charsets.len() as u64),
+        ]
+    }
 }
 
 /// What a truth file says.
@@ -483,8 +514,12 @@ impl Web {
             };
             write_fact(out, &fact)?;
         }
+        let common = self.spec.template.map_or(0, |template| template.groups);
         for (&template, &(words, pages)) in templates {
-            write_fact(out, &Fact::Template { template, words, pages })?;
+            let site = template.checked_sub(common).map(CollectionKind::TemplateSite);
+            let own = self.collections.iter().find(|collection| Some(collection.kind) == site);
+            let root = own.map(|collection| self.url(self.places[collection.own as usize].first));
+            write_fact(out, &Fact::Template { template, words, pages, root })?;
         }
         Ok(())
     }

@@ -269,7 +269,7 @@ mod tests {
                 assert!(lower.chars().count() <= MAX_LETTERS && !lower.is_empty());
                 assert!(!lower.contains(char::is_whitespace));
                 if script.is_spaced() {
-                    assert_eq!(crate::naive::words(&lower), [lower.clone()], "{script:?}");
+                    assert_eq!(crate::naive::words(&lower), std::slice::from_ref(&lower), "{script:?}");
                 }
                 assert!(seen.insert(lower), "{script:?}");
             }

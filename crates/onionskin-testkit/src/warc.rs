@@ -48,7 +48,8 @@ impl<'w> Records<'w> {
             web,
             composer: Composer::new(web),
             options,
-            deflate: Compress::new(Compression::fast(), false),
+            // The first level that fits its codes to the text, as real archives do.
+            deflate: Compress::new(Compression::new(2), false),
             url: Vec::new(),
             message: Vec::new(),
             record: Vec::new(),

@@ -228,8 +228,9 @@ impl Web {
         if place.replica == NONE { None } else { self.replicas.get(place.replica as usize) }
     }
 
-    /// Where a page is. Pages are numbered below [`Web::n_pages`]; larger numbers land on the last place.
+    /// Where a page is. Pages are numbered below [`Web::n_pages`]; larger numbers mean the last one.
     pub(crate) fn locate(&self, page: u64) -> Location {
+        let page = page.min(self.n_pages() - 1);
         let place = self.places.partition_point(|place| place.first <= page).saturating_sub(1);
         let entry = &self.places[place];
         let local = (page - entry.first) as u32;

@@ -21,6 +21,9 @@ pub(crate) enum Dest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) dest: Dest,
+    /// Whether the link is written with its host whatever it leads to. Links to other sites are, even where they happen
+    /// to lead to the site itself: a copy of the page must have the same link.
+    pub(crate) absolute: bool,
     /// Decides how the link is written.
     pub(crate) roll: u64,
 }
@@ -68,6 +71,7 @@ impl Web {
                 for (at, slot) in [0, random].into_iter().enumerate() {
                     out.push(Link {
                         dest: self.link_to(location.place, slot),
+                        absolute: false,
                         roll: mix(key, 10 + at as u64),
                     });
                 }
@@ -90,7 +94,11 @@ impl Web {
         let style = self.style(index);
         let mut add = |to: u32| {
             if to < slots {
-                out.push(Link { dest: self.link_to(place, to), roll: mix(key, 100 + u64::from(to)) });
+                out.push(Link {
+                    dest: self.link_to(place, to),
+                    absolute: false,
+                    roll: mix(key, 100 + u64::from(to)),
+                });
             }
         };
         // On manuals the way home stands on the first page too, and leads to itself.
@@ -112,8 +120,8 @@ impl Web {
                 add(slot + 1);
             }
             Style::Tangled => {
-                for nth in 0..1 + below(mix(key, 2), 5) {
-                    add(below(mix(key, 10 + nth), u64::from(slots)) as u32);
+                for nth in 0..below(mix(key, 2), u64::from(self.spec.tangle) + 1) {
+                    add(below(mix(key, 10_000 + nth), u64::from(slots)) as u32);
                 }
             }
             Style::Tree | Style::Flat => {}
@@ -134,7 +142,7 @@ impl Web {
             let entry = &self.places[place as usize];
             let deep = mix(roll, 1);
             let page = if deep & 3 == 0 { below(mix(roll, 2), u64::from(entry.pages)) } else { 0 };
-            out.push(Link { dest: Dest::Page(entry.first + page), roll: mix(roll, 3) });
+            out.push(Link { dest: Dest::Page(entry.first + page), absolute: true, roll: mix(roll, 3) });
         }
     }
 
@@ -145,7 +153,11 @@ impl Web {
             let present = self.n_present(entry);
             for nth in 0..replica.spec.added {
                 let page = entry.first + u64::from(present + nth);
-                out.push(Link { dest: Dest::Page(page), roll: mix(key, 200 + u64::from(nth)) });
+                out.push(Link {
+                    dest: Dest::Page(page),
+                    absolute: false,
+                    roll: mix(key, 200 + u64::from(nth)),
+                });
             }
             // What hung below a page that is gone is linked from the root, lest it be lost.
             let branching = self.branching(index);
@@ -154,6 +166,7 @@ impl Web {
                 for child in gone * branching + 1..(gone * branching + 1 + branching).min(slots) {
                     out.push(Link {
                         dest: self.link_to(place, child),
+                        absolute: false,
                         roll: mix(key, 300 + u64::from(child)),
                     });
                 }
@@ -162,7 +175,7 @@ impl Web {
         if !entry.island && !self.main_places.is_empty() {
             let nth = self.main_places.partition_point(|&main| main <= place) % self.main_places.len();
             let next = &self.places[self.main_places[nth] as usize];
-            out.push(Link { dest: Dest::Page(next.first), roll: mix(key, 4) });
+            out.push(Link { dest: Dest::Page(next.first), absolute: true, roll: mix(key, 4) });
         }
     }
 
