@@ -52,7 +52,7 @@ pub(crate) fn record_begins(bytes: &[u8], container: ContainerKind) -> Begins {
     }
 }
 
-/// Where the next record begins, `min` or later, judged strictly. `after_newline` also asks for a line of its own,
+/// Where the first record begins, judged strictly. `after_newline` also asks for a line of its own,
 /// which keeps a record that merely quotes another from being torn apart.
 pub(crate) fn find_record(bytes: &[u8], container: ContainerKind, after_newline: bool) -> Option<usize> {
     match container {

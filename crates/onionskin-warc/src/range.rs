@@ -28,8 +28,8 @@ const FIRST_STEP_BACK: u64 = 1 << 20;
 
 /// Reads the records whose gzip member *begins* in `start..end` of a file with a member for each record (see
 /// [`is_splittable_gzip`]); the last of them is read to its end, past `end`. Reading `0..a`, `a..b` and
-/// `b..u64::MAX`, in any order, gives the same records as reading the whole file; so does the damage, except that
-/// segments that were split at a border are not missed twice.
+/// `b..u64::MAX`, in any order, gives the same records and the same damage as reading the whole file. (One exception:
+/// a `continuation` record without its first segment is reported only by the reader of the file's beginning.)
 pub fn read_range<R: Read + Seek>(
     mut input: R,
     start: u64,
@@ -67,8 +67,8 @@ fn is_trusted<R: Read + Seek>(
     container: ContainerKind,
 ) -> Result<bool, OpenError> {
     input.seek(SeekFrom::Start(from))?;
-    // Nothing that begins behind the end is wanted, so there is no need to look for it there. The two bytes are
-    // for a magic number that lies across the end.
+    // Nothing that begins behind the end is wanted, so there is no need to look for it there; what begins before it
+    // must be seen far enough to be recognised.
     let reach = end.saturating_sub(from).saturating_add(gzip::PROBE_BYTES as u64);
     let mut stream = gzip_stream(input.by_ref().take(reach), from, container)?;
     if !stream.resync(false)? || stream.input_offset() >= end {

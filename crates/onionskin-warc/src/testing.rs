@@ -94,7 +94,7 @@ pub(crate) fn blocks(records: &[Record]) -> Vec<&[u8]> {
     records.iter().map(|record| record.block.as_slice()).collect()
 }
 
-/// One line an item: `3+r` is record 3 with its whole block, `3-r` the same cut short, `!kind` is damage.
+/// One word an item: `3` is the record whose URI ends in `/3`, `3-` the same cut short, `!kind` is damage.
 pub(crate) fn outline(items: &[Item]) -> String {
     let words = items.iter().map(|item| match item {
         Item::Record(record) => {

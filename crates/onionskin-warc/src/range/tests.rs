@@ -133,4 +133,22 @@ proptest! {
         let file: Vec<u8> = sizes.iter().enumerate().flat_map(record).collect();
         check(&file, &borders);
     }
+
+    #[test]
+    fn any_borders_in_a_file_with_any_damage(
+        changes in vec((any::<proptest::sample::Index>(), any::<u8>(), 0u8..4), 1..12),
+        borders in vec(0u64..4000, 1..4),
+    ) {
+        let mut file: Vec<u8> = (0..14).flat_map(|n| gzip(&numbered(n))).collect();
+        for (index, byte, how) in changes {
+            let at = index.index(file.len());
+            match how {
+                0 => file[at] = byte,
+                1 => file[at] ^= 1 << (byte % 8),
+                2 => file.insert(at, byte),
+                _ => { file.remove(at); }
+            }
+        }
+        check(&file, &borders);
+    }
 }

@@ -70,3 +70,11 @@ fn fields_of_a_record() {
     assert_eq!(record.declared_truncation(), None);
     assert!(record.is_http_response());
 }
+
+#[test]
+fn readers_can_be_sent_to_other_threads() {
+    fn check<T: Send>() {}
+    check::<Reader<std::fs::File>>();
+    check::<Item>();
+    check::<OpenError>();
+}

@@ -46,15 +46,11 @@ fn gzip_whole_file() {
 fn members_and_frames_of_any_size() {
     // As bgzip and pigz write them: borders anywhere, also inside heads.
     let plain: Vec<u8> = (0..COUNT).flat_map(numbered).collect();
-    for size in [1, 7, 100, 1000, 4096] {
+    for size in [7, 100, 1000, 4096] {
         let file: Vec<u8> = plain.chunks(size).flat_map(gzip).collect();
-        if size >= 7 {
-            check_numbered(&file);
-        }
+        check_numbered(&file);
         let file: Vec<u8> = plain.chunks(size).flat_map(|piece| zstd(piece, b"")).collect();
-        if size >= 7 {
-            check_numbered(&file);
-        }
+        check_numbered(&file);
     }
 }
 
