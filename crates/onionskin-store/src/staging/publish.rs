@@ -9,7 +9,7 @@ use crate::atlas::{self, Atlas, AtlasError};
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, TableEntry};
 use crate::schema::Table;
-use crate::storage::{Storage, list, remove_tree};
+use crate::storage::{Storage, list};
 
 /// Folders of tables that have no others below them.
 const TABLE_FOLDERS: [&str; 9] = [
@@ -178,16 +178,12 @@ impl Staging {
         let storage = self.params.storage.as_ref();
         let staging_dir = self.dir.join(STAGING_DIR);
         resume::discard(storage, &self.stage_dir)?;
-        let others = list(&staging_dir)?.into_iter().filter(|(path, _)| path != self.lock.path());
-        let others: Vec<PathBuf> = others.map(|(path, _)| path).collect();
         if self.params.kind == StageKind::Create {
-            for other in others {
+            for (other, _) in list(&staging_dir)?.into_iter().filter(|(_, is_dir)| *is_dir) {
                 resume::discard(storage, &other)?;
             }
-        } else if !others.is_empty() {
-            return Ok(());
         }
-        Ok(remove_tree(storage, &staging_dir)?)
+        resume::remove_if_idle(storage, &self.lock)
     }
 }
 

@@ -53,9 +53,7 @@ pub(super) fn open(dir: PathBuf, params: StageParams) -> Result<(Staging, Option
             (file, journal.commits)
         }
         None => {
-            if !params.overwrite {
-                refuse_finished(&dir, &params)?;
-            }
+            refuse_finished(&dir, &params).inspect_err(|_| tidy(storage.as_ref(), &stage_dir, &lock))?;
             (begin(storage.as_ref(), &dir, &stage_dir, &header)?, Vec::new())
         }
     };
@@ -150,22 +148,43 @@ fn read_journal(stage_dir: &Path, overwrite: bool) -> Result<Journal, StagingErr
     }
 }
 
-/// An earlier result stands in the way.
+/// An earlier result stands in the way, or one that should be extended is not there.
 fn refuse_finished(dir: &Path, params: &StageParams) -> Result<(), StagingError> {
-    let Some(manifest) = atlas::read_manifest(dir)? else {
-        return match params.kind {
-            StageKind::Create => Ok(()),
-            StageKind::Extend => Err(AtlasError::NotAnAtlas { dir: dir.to_owned(), unfinished: true }.into()),
-        };
+    let found = match (atlas::read_manifest(dir), params.kind) {
+        // Nothing is lost when something unreadable is replaced, as was asked for.
+        (Err(AtlasError::Manifest { .. }), StageKind::Create) if params.overwrite => None,
+        (found, _) => found?,
     };
-    let finished = match params.kind {
-        StageKind::Create => true,
-        StageKind::Extend => params.tables.iter().any(|table| manifest.tables.contains_key(&table.name())),
+    let finished = match (found, params.kind) {
+        (None, StageKind::Create) => false,
+        (None, StageKind::Extend) => {
+            return Err(AtlasError::NotAnAtlas { dir: dir.to_owned(), unfinished: true }.into());
+        }
+        (Some(_), StageKind::Create) => true,
+        (Some(manifest), StageKind::Extend) => {
+            params.tables.iter().any(|table| manifest.tables.contains_key(&table.name()))
+        }
     };
-    if finished {
+    if finished && !params.overwrite {
         return Err(StagingError::AlreadyFinished { dir: dir.to_owned(), stage: params.stage.clone() });
     }
     Ok(())
+}
+
+/// Leaves a folder that was refused as it was found, without what a finished stage may have left behind. Only tries: the
+/// refusal is what the caller must hear of.
+fn tidy(storage: &dyn Storage, stage_dir: &Path, lock: &Lock) {
+    let tidied = discard(storage, stage_dir).and_then(|()| remove_if_idle(storage, lock));
+    if let Err(error) = tidied {
+        tracing::debug!(%error, "the work folder was left behind");
+    }
+}
+
+/// Removes the work folder of an atlas when no stage has work in it.
+pub(super) fn remove_if_idle(storage: &dyn Storage, lock: &Lock) -> Result<(), StagingError> {
+    let staging_dir = lock.path().parent().unwrap_or(lock.path());
+    let idle = list(staging_dir)?.iter().all(|(path, _)| path == lock.path());
+    if idle { Ok(remove_tree(storage, staging_dir)?) } else { Ok(()) }
 }
 
 /// An empty stage with a journal that names the job.

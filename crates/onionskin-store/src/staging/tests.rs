@@ -20,6 +20,11 @@ fn params(storage: Arc<dyn Storage>) -> StageParams {
     StageParams { storage, ..StageParams::new("scan", job, "w4-test", tables) }
 }
 
+/// A folder in memory where there is one: these tests make thousands of files, and a busy disk would take minutes.
+fn fast_dir() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
 const SHARDS: u32 = 3;
 
 /// A small scan: a few documents a shard, a commit after each, links resolved at the end, `sites` left empty.
@@ -88,14 +93,14 @@ fn contents(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 fn reference() -> BTreeMap<String, Vec<u8>> {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = fast_dir();
     let (atlas, _) = scan(&dir.path().join("atlas"), params(Faulty::never())).unwrap();
     contents(atlas.dir())
 }
 
 #[test]
 fn a_stage_becomes_an_atlas() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = fast_dir();
     let (atlas, resumed) = scan(&dir.path().join("atlas"), params(Disk::shared())).unwrap();
     assert_eq!(resumed, 0);
     let names: Vec<_> = contents(atlas.dir()).into_keys().collect();
@@ -132,7 +137,7 @@ fn check_faults(fault: Fault) {
     let expected = reference();
     let mut operations = 0;
     for nth in 0.. {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = fast_dir();
         let atlas = dir.path().join("atlas");
         let storage = Faulty::new(nth, fault);
         let result = scan(&atlas, params(storage.clone()));
@@ -158,8 +163,7 @@ fn check_faults(fault: Fault) {
             Err(StagingError::AlreadyFinished { .. }) => {}
             Err(error) => panic!("operation {nth}: {error}"),
         }
-        let found: BTreeMap<_, _> =
-            contents(&atlas).into_iter().filter(|(name, _)| !name.starts_with(STAGING_DIR)).collect();
+        let found = contents(&atlas);
         assert!(found == expected, "operation {nth}: {:?}", found.keys());
     }
     assert!(operations > 50, "only {operations} operations were tried");
@@ -190,7 +194,7 @@ fn a_power_cut_at_any_operation_loses_nothing() {
 fn a_kill_while_replacing_an_atlas_never_mixes_two() {
     let expected = reference();
     for nth in 0.. {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = fast_dir();
         let atlas = dir.path().join("atlas");
         old_atlas(&atlas);
         let old = contents(&atlas);
@@ -228,23 +232,43 @@ fn old_atlas(dir: &Path) {
 
 #[test]
 fn a_finished_atlas_is_not_replaced_unasked() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = fast_dir();
     let atlas = dir.path().join("atlas");
     old_atlas(&atlas);
     let before = contents(&atlas);
     let error = scan(&atlas, params(Disk::shared())).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("already has a finished scan\nhint: "), "{error}");
-    let after: BTreeMap<_, _> =
-        contents(&atlas).into_iter().filter(|(name, _)| !name.starts_with(STAGING_DIR)).collect();
-    assert!(before == after);
+    assert!(before == contents(&atlas), "not even a lock is left");
+    let overwriting = StageParams { overwrite: true, ..params(Disk::shared()) };
+    scan(&atlas, overwriting).unwrap();
+    assert!(contents(&atlas) == reference());
+
+    fs::write(atlas.join("manifest.json"), "{").unwrap();
+    let error = scan(&atlas, params(Disk::shared())).map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("not a readable manifest"), "{error}");
     let overwriting = StageParams { overwrite: true, ..params(Disk::shared()) };
     scan(&atlas, overwriting).unwrap();
     assert!(contents(&atlas) == reference());
 }
 
 #[test]
+fn an_unfinished_atlas_is_not_extended() {
+    let dir = fast_dir();
+    let atlas = dir.path().join("atlas");
+    drop(Staging::open(&atlas, params(Disk::shared())).unwrap());
+    for overwrite in [false, true] {
+        let similar = StageParams::new("similar", json!({}), "", vec![Table::Pairs]);
+        let similar = StageParams { kind: StageKind::Extend, overwrite, ..similar };
+        let error = Staging::open(&atlas, similar).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("hint: a scan into it was interrupted"), "{error}");
+    }
+    scan(&atlas, params(Disk::shared())).unwrap();
+    assert!(contents(&atlas) == reference());
+}
+
+#[test]
 fn the_work_of_another_job_is_not_taken_over() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = fast_dir();
     let atlas = dir.path().join("atlas");
     let (mut staging, _) = Staging::open(&atlas, params(Disk::shared())).unwrap();
     staging.sites().unwrap().push(&SiteRow { site: 0, host: "h", registered_domain: None }).unwrap();
@@ -270,7 +294,7 @@ fn the_work_of_another_job_is_not_taken_over() {
 
 #[test]
 fn two_at_once_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = fast_dir();
     let atlas = dir.path().join("atlas");
     let first = Staging::open(&atlas, params(Disk::shared())).unwrap();
     let error = Staging::open(&atlas, params(Disk::shared())).map(|_| ()).unwrap_err();
@@ -281,7 +305,7 @@ fn two_at_once_are_refused() {
 
 #[test]
 fn folders_that_will_not_do_are_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = fast_dir();
     let open = |path: &Path| Staging::open(path, params(Disk::shared())).map(|_| ()).unwrap_err().to_string();
     let error = open(&dir.path().join("no/such/atlas"));
     assert!(
@@ -300,7 +324,7 @@ fn folders_that_will_not_do_are_refused() {
 
 #[test]
 fn a_stage_extends_an_atlas_and_replaces_only_its_own_tables() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = fast_dir();
     let atlas = dir.path().join("atlas");
     scan(&atlas, params(Disk::shared())).unwrap();
     let extend = |overwrite| StageParams {
@@ -339,7 +363,7 @@ fn a_stage_extends_an_atlas_and_replaces_only_its_own_tables() {
 
 #[test]
 fn rows_that_were_not_committed_are_not_published() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = fast_dir();
     let (mut staging, _) = Staging::open(dir.path().join("atlas"), params(Disk::shared())).unwrap();
     staging.sites().unwrap().push(&SiteRow { site: 0, host: "h", registered_domain: None }).unwrap();
     assert!(
@@ -349,7 +373,7 @@ fn rows_that_were_not_committed_are_not_published() {
 
 #[test]
 fn a_table_that_was_not_declared_is_refused() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = fast_dir();
     let (mut staging, _) = Staging::open(dir.path().join("atlas"), params(Disk::shared())).unwrap();
     assert!(matches!(staging.sketches(), Err(StagingError::Undeclared { .. })));
     assert!(matches!(staging.batches(&Table::Documents), Err(StagingError::Undeclared { .. })));
@@ -359,7 +383,7 @@ fn a_table_that_was_not_declared_is_refused() {
 #[test]
 fn a_committed_part_that_changed_is_found() {
     for damage in ["changed", "cut", "gone"] {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = fast_dir();
         let atlas = dir.path().join("atlas");
         let (mut staging, _) = Staging::open(&atlas, params(Disk::shared())).unwrap();
         staging.links().unwrap().push(1, 2).unwrap();
