@@ -4,11 +4,12 @@
 //! glob expands to is sorted bytewise by path, so that neither the file system nor the locale has a say.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
+use onionskin_warc::wacz::{Wacz, WaczError};
 use walkdir::WalkDir;
 
 use crate::options::{Format, Options};
@@ -194,7 +195,7 @@ impl Discovery<'_> {
         match self.options.format.or(sniffed.format) {
             None => Err(unknown(input)),
             Some(Format::Tree) => {
-                if !self.tree.as_ref().is_some_and(|tree| tree.folder.is_none()) {
+                if self.tree.as_ref().is_none_or(|tree| tree.folder.is_some()) {
                     self.finish_tree();
                 }
                 let tree = self.tree.get_or_insert_with(|| OpenTree {
@@ -269,7 +270,49 @@ impl Discovery<'_> {
 
     fn push_file(&mut self, name: String, path: PathBuf, bytes: u64, format: Format, encoding: Encoding) {
         self.finish_tree();
+        if format == Format::Wacz && self.push_wacz(&name, &path) {
+            return;
+        }
         self.sources.push(Source { name, bytes, format, encoding, location: Location::File(path) });
+    }
+
+    /// Each WARC file in a WACZ is a source. `false` when it cannot be opened, which reading it will tell.
+    fn push_wacz(&mut self, name: &str, path: &Path) -> bool {
+        let opened =
+            File::open(path).map_err(WaczError::from).and_then(|file| Wacz::open(BufReader::new(file)));
+        let Ok(wacz) = opened else { return false };
+        for member in wacz.members() {
+            let (location, encoding) = match member.stored_at {
+                Some(start) => {
+                    let location = Location::Slice { path: path.to_owned(), start, len: member.bytes };
+                    let source = Source {
+                        name: String::new(),
+                        bytes: member.bytes,
+                        format: Format::Warc,
+                        encoding: Encoding::Plain,
+                        location,
+                    };
+                    let mut head = Vec::new();
+                    let read = source
+                        .open_stream()
+                        .and_then(|input| input.take(HEAD_BYTES as u64).read_to_end(&mut head));
+                    let encoding = if read.is_ok() { Encoding::of(&head) } else { Encoding::Plain };
+                    (source.location, encoding)
+                }
+                None => (
+                    Location::WaczMember { path: path.to_owned(), name: member.name.clone() },
+                    Encoding::Plain,
+                ),
+            };
+            self.sources.push(Source {
+                name: format!("{name}/{}", member.name),
+                bytes: member.bytes,
+                format: Format::Warc,
+                encoding,
+                location,
+            });
+        }
+        true
     }
 
     fn finish_tree(&mut self) {

@@ -31,11 +31,14 @@ pub struct Document<'a> {
     pub canonical: Option<&'a str>,
     /// When it was fetched, in microseconds since 1970, UTC.
     pub fetched_at: Option<i64>,
-    /// SHA-1 of the payload: a WARC record's own digest where it is usable, else computed.
+    /// SHA-1 of the payload: a WARC record's own digest where it is usable (it is that of the body before content
+    /// encodings are undone), else computed from the decoded payload.
     pub payload_sha1: Option<[u8; 20]>,
     /// The record says only that the payload with this digest was met again: there is no text, and the document counts as
     /// an exact copy of the one with the same `payload_sha1`.
     pub revisit: bool,
+    /// The address at which a revisited payload was first met, as the record gives it.
+    pub revisit_of: Option<&'a str>,
 }
 
 /// A record that could not be read, and where.

@@ -12,7 +12,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use crate::document::{BadReason, BadRecord, Visitor};
 use crate::lines::{Block, Line, LineReader, lines};
 use crate::options::Options;
-use crate::record::TextRecord;
+use crate::record::{Extraction, TextRecord};
 use crate::source::Input;
 use crate::task::Scratch;
 
@@ -46,7 +46,7 @@ pub(crate) struct JsonBuffers {
 
 impl JsonBuffers {
     /// A long text should not be paid for by every worker until the end.
-    fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         for buffer in &mut self.unpacked {
             if buffer.capacity() > 4 << 20 {
                 *buffer = String::new();
@@ -75,7 +75,13 @@ pub(crate) fn run_range(
             return visitor.bad_record(BadRecord { source, offset: range.start, reason });
         }
     };
-    let mut parser = LineParser { source, options, buffers: &mut scratch.json, visitor };
+    let mut parser = LineParser {
+        source,
+        options,
+        buffers: &mut scratch.json,
+        extraction: &mut scratch.extraction,
+        visitor,
+    };
     let mut reader = LineReader::new(input, range.clone(), options.max_record(), &mut scratch.lines);
     // Lines are lent one at a time, and errors have no offset of their own: that of the last line is near enough.
     let mut offset = range.start;
@@ -96,7 +102,6 @@ pub(crate) fn run_range(
             }
         }
     }
-    scratch.json.shrink();
 }
 
 /// Reads a block of whole lines.
@@ -107,7 +112,13 @@ pub(crate) fn run_block(
     scratch: &mut Scratch,
     visitor: &mut dyn Visitor,
 ) {
-    let mut parser = LineParser { source, options, buffers: &mut scratch.json, visitor };
+    let mut parser = LineParser {
+        source,
+        options,
+        buffers: &mut scratch.json,
+        extraction: &mut scratch.extraction,
+        visitor,
+    };
     let too_large = || BadReason::TooLarge { limit: options.max_record_bytes };
     for &offset in &block.too_long {
         parser.bad(offset, too_large());
@@ -123,13 +134,13 @@ pub(crate) fn run_block(
     if let Some((offset, reason)) = &block.failure {
         parser.bad(*offset, reason.clone());
     }
-    scratch.json.shrink();
 }
 
 struct LineParser<'a> {
     source: u32,
     options: &'a Options,
     buffers: &'a mut JsonBuffers,
+    extraction: &'a mut Extraction,
     visitor: &'a mut dyn Visitor,
 }
 
@@ -169,7 +180,7 @@ impl LineParser<'_> {
             _ => None,
         };
         let record = TextRecord { source: self.source, offset, id: beside(ID), url: beside(URL), text };
-        record.emit(options, self.visitor);
+        record.emit(options, self.extraction, self.visitor);
     }
 }
 

@@ -44,20 +44,26 @@
 //! assert_eq!(seen.0, ["a rose", "is a rose"]);
 //! ```
 
+mod csv;
 mod decode;
 mod discover;
 mod document;
+mod feed;
 mod jsonl;
 mod lines;
 mod options;
+mod parquet;
 mod record;
 mod sniff;
 mod source;
 mod task;
 mod tree;
+mod warc;
 
 #[cfg(test)]
 mod testing;
+
+pub use onionskin_extract::{ExtractOptions, PdfTool};
 
 pub use discover::{DiscoverError, discover};
 pub use document::{BadReason, BadRecord, Document, SkipReason, Visitor};

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use onionskin_extract::ExtractOptions;
+
 /// How inputs are read. Everything here may change the documents or the borders of tasks, so two runs that should agree
 /// must have equal options.
 #[derive(Clone, Debug)]
@@ -25,6 +27,8 @@ pub struct Options {
     pub task_bytes: u64,
     /// Take HTTP responses of any status from WARC files, not only 200.
     pub any_status: bool,
+    /// How text is taken out of pages and files.
+    pub extract: ExtractOptions,
 }
 
 impl Default for Options {
@@ -38,6 +42,7 @@ impl Default for Options {
             max_record_bytes: 64 << 20,
             task_bytes: 8 << 20,
             any_status: false,
+            extract: ExtractOptions::default(),
         }
     }
 }

@@ -1,12 +1,34 @@
-//! What JSON lines, CSV and Parquet have in common: a record is a text with a name and an address beside it.
+//! From a record, however it was stored, to a document.
+//!
+//! There are two kinds: a text with a name and an address beside it (JSON lines, CSV, Parquet), and a payload whose text must
+//! be extracted first (WARC, files).
 
-use onionskin_extract::url;
+use onionskin_extract::{ExtractError, Extractor, Hints, Page, url};
 use sha1::{Digest, Sha1};
 
-use crate::document::{Document, Visitor};
+use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
 use crate::options::Options;
 
-/// A record as it was found.
+/// What turns payloads into text, kept by a worker between documents.
+pub(crate) struct Extraction {
+    pub(crate) extractor: Extractor,
+    pub(crate) page: Page,
+}
+
+impl Extraction {
+    pub(crate) fn new(options: &Options) -> Extraction {
+        Extraction { extractor: Extractor::new(options.extract.clone()), page: Page::default() }
+    }
+
+    /// A page of many megabytes should not be paid for by every worker until the end.
+    pub(crate) fn shrink(&mut self) {
+        if self.page.text.capacity() > 4 << 20 {
+            self.page.text = String::new();
+        }
+    }
+}
+
+/// A text as it was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextRecord<'a> {
     pub(crate) source: u32,
@@ -18,9 +40,21 @@ pub(crate) struct TextRecord<'a> {
 
 impl TextRecord<'_> {
     /// Makes a document of the record and hands it out.
-    pub(crate) fn emit(self, _options: &Options, visitor: &mut dyn Visitor) {
+    pub(crate) fn emit(self, options: &Options, extraction: &mut Extraction, visitor: &mut dyn Visitor) {
         let normalised = self.url.and_then(url::normalize);
         let url = normalised.as_deref().or(self.url);
+        if options.text_is_html {
+            let payload = Payload {
+                source: self.source,
+                offset: self.offset,
+                id: self.id,
+                url,
+                bytes: self.text.as_bytes(),
+                declared: Some("text/html; charset=utf-8"),
+                ..Payload::default()
+            };
+            return payload.emit(extraction, visitor);
+        }
         visitor.document(Document {
             source: self.source,
             offset: self.offset,
@@ -31,6 +65,64 @@ impl TextRecord<'_> {
             bytes: self.text.len() as u64,
             text: self.text,
             payload_sha1: Some(Sha1::digest(self.text.as_bytes()).into()),
+            ..Document::default()
+        });
+    }
+}
+
+/// Bytes that hold a text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Payload<'a> {
+    pub(crate) source: u32,
+    pub(crate) offset: u64,
+    pub(crate) id: Option<&'a str>,
+    /// Normalised already.
+    pub(crate) url: Option<&'a str>,
+    pub(crate) bytes: &'a [u8],
+    /// The media type somebody says it has, perhaps with a charset.
+    pub(crate) declared: Option<&'a str>,
+    pub(crate) fetched_at: Option<i64>,
+    /// Computed when not known.
+    pub(crate) sha1: Option<[u8; 20]>,
+    /// What the HTTP head says the address should be; what the page itself says comes first.
+    pub(crate) canonical: Option<&'a str>,
+}
+
+impl Payload<'_> {
+    /// Extracts the text and hands out the document, or tells why there is none.
+    pub(crate) fn emit(self, extraction: &mut Extraction, visitor: &mut dyn Visitor) {
+        let Extraction { extractor, page } = extraction;
+        let hints = Hints { url: self.url, charset: None };
+        let bad = |reason| BadRecord { source: self.source, offset: self.offset, reason };
+        let media_type = match extractor.extract(self.bytes, self.declared, &hints, page) {
+            Ok(media_type) => media_type,
+            Err(ExtractError::Unsupported { media_type }) => {
+                return visitor.skipped(SkipReason::Unsupported { media_type });
+            }
+            Err(ExtractError::ToolMissing { tool }) => {
+                return visitor.skipped(SkipReason::ToolMissing { tool: tool.to_owned() });
+            }
+            Err(ExtractError::TooLarge { limit }) => {
+                return visitor.bad_record(bad(BadReason::TooLarge { limit }));
+            }
+            Err(error) => {
+                return visitor.bad_record(bad(BadReason::ExtractionFailed { detail: error.to_string() }));
+            }
+        };
+        visitor.document(Document {
+            source: self.source,
+            offset: self.offset,
+            id: self.id,
+            url: self.url,
+            site: self.url.and_then(url::site),
+            media_type: media_type.as_str(),
+            bytes: self.bytes.len() as u64,
+            title: &page.title,
+            text: &page.text,
+            links: &page.links,
+            canonical: page.canonical.as_deref().or(self.canonical),
+            fetched_at: self.fetched_at,
+            payload_sha1: Some(self.sha1.unwrap_or_else(|| Sha1::digest(self.bytes).into())),
             ..Document::default()
         });
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -37,6 +37,17 @@ pub struct Source {
 #[derive(Clone, Debug)]
 pub(crate) enum Location {
     File(PathBuf),
+    /// A part of a file that is a file itself: a member of a WACZ that is stored as it is.
+    Slice {
+        path: PathBuf,
+        start: u64,
+        len: u64,
+    },
+    /// A member of a WACZ that is compressed again.
+    WaczMember {
+        path: PathBuf,
+        name: String,
+    },
     Stream(Stream),
     Tree(Arc<TreeFiles>),
 }
@@ -113,11 +124,12 @@ impl Source {
     pub(crate) fn open(&self) -> io::Result<Box<dyn Input>> {
         match &self.location {
             Location::File(path) => Ok(Box::new(File::open(path)?)),
-            Location::Stream(_) => {
+            Location::Slice { path, start, len } => Ok(Box::new(Slice::open(path, *start, *len)?)),
+            Location::Stream(_) | Location::WaczMember { .. } => {
                 let message = format!("{} needs a file and cannot be read from a pipe", self.format);
                 Err(io::Error::new(io::ErrorKind::Unsupported, message))
             }
-            Location::Tree(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a tree is not one file")),
+            Location::Tree(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "not one file")),
         }
     }
 
@@ -125,9 +137,53 @@ impl Source {
     pub(crate) fn open_stream(&self) -> io::Result<Box<dyn Read + Send>> {
         match &self.location {
             Location::File(path) => Ok(Box::new(File::open(path)?)),
+            Location::Slice { path, start, len } => Ok(Box::new(Slice::open(path, *start, *len)?)),
             Location::Stream(stream) => stream.take(),
-            Location::Tree(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a tree is not one file")),
+            Location::Tree(_) | Location::WaczMember { .. } => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "not one file"))
+            }
         }
+    }
+}
+
+/// A part of a file, as a file of its own.
+struct Slice {
+    file: File,
+    start: u64,
+    len: u64,
+    position: u64,
+}
+
+impl Slice {
+    fn open(path: &Path, start: u64, len: u64) -> io::Result<Slice> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(start))?;
+        Ok(Slice { file, start, len, position: 0 })
+    }
+}
+
+impl Read for Slice {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.len.saturating_sub(self.position)).unwrap_or(usize::MAX);
+        let wanted = into.len().min(left);
+        let n = self.file.read(&mut into[..wanted])?;
+        self.position += n as u64;
+        Ok(n)
+    }
+}
+
+impl Seek for Slice {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let position = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::Current(by) => self.position.checked_add_signed(by),
+            SeekFrom::End(by) => self.len.checked_add_signed(by),
+        };
+        let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "seek outside the file");
+        let position = position.ok_or_else(invalid)?;
+        self.file.seek(SeekFrom::Start(self.start.checked_add(position).ok_or_else(invalid)?))?;
+        self.position = position;
+        Ok(position)
     }
 }
 

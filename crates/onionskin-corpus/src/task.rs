@@ -4,18 +4,17 @@
 //! run can be taken up from any position: sources that can be entered in the middle start there at once, the others are
 //! decoded up to it again.
 
-use std::io;
-use std::ops::Range;
 use std::sync::Arc;
 
-use crate::decode::decoder;
 use crate::document::{BadReason, BadRecord, Visitor};
-use crate::jsonl::{self, JsonBuffers};
-use crate::lines::{Block, BlockReader};
-use crate::options::{Format, Options};
-use crate::sniff::Encoding;
-use crate::source::{Location, Source, TreeFiles};
-use crate::tree;
+use crate::feed::{Feed, Next, Work};
+use crate::jsonl::JsonBuffers;
+use crate::options::Options;
+use crate::parquet;
+use crate::record::Extraction;
+use crate::source::Source;
+use crate::warc::RecordRunner;
+use crate::{csv, jsonl, tree};
 
 /// A place between two tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,34 +49,6 @@ pub struct Tasks {
     options: Arc<Options>,
     next: Position,
     feed: Option<Feed>,
-}
-
-/// What is left of the current source.
-enum Feed {
-    /// Cut by arithmetic: `next..end` in steps.
-    JsonlRanges {
-        next: u64,
-        end: u64,
-    },
-    JsonlBlocks(BlockReader<Box<dyn io::Read + Send>>),
-    Tree {
-        files: Arc<TreeFiles>,
-        next: usize,
-    },
-    /// A pipe that is one document.
-    Whole(Box<dyn io::Read + Send>),
-    /// The source could not be opened.
-    Failed(BadReason),
-    Empty,
-}
-
-/// What a task does.
-enum Work {
-    JsonlRange(Range<u64>),
-    JsonlBlock(Block),
-    Tree(Arc<TreeFiles>, Range<usize>),
-    Whole(io::Result<Option<Vec<u8>>>),
-    Bad(u64, BadReason),
 }
 
 impl Tasks {
@@ -148,84 +119,6 @@ impl Tasks {
     }
 }
 
-/// What a feed gives.
-struct Next {
-    work: Work,
-    input_bytes: u64,
-    last: bool,
-}
-
-impl Feed {
-    fn open(source: &Source, options: &Options) -> Feed {
-        Feed::try_open(source, options)
-            .unwrap_or_else(|error| Feed::Failed(BadReason::Io { detail: error.to_string() }))
-    }
-
-    fn try_open(source: &Source, options: &Options) -> io::Result<Feed> {
-        Ok(match (source.format, &source.location) {
-            (_, Location::Tree(files)) => Feed::Tree { files: Arc::clone(files), next: 0 },
-            (Format::Jsonl, Location::File(_)) if source.encoding == Encoding::Plain => {
-                Feed::JsonlRanges { next: 0, end: source.bytes }
-            }
-            (Format::Jsonl, _) => {
-                let input = decoder(source.open_stream()?, source.encoding)?;
-                Feed::JsonlBlocks(BlockReader::new(input, options.task_step(), options.max_record()))
-            }
-            (Format::Tree, _) => Feed::Whole(decoder(source.open_stream()?, source.encoding)?),
-            (format, _) => {
-                let detail = format!("{format} is not supported yet");
-                return Err(io::Error::new(io::ErrorKind::Unsupported, detail));
-            }
-        })
-    }
-
-    fn next(&mut self, options: &Options) -> Option<Next> {
-        let step = options.task_step();
-        match self {
-            Feed::JsonlRanges { next, end } => {
-                if *next >= *end {
-                    return None;
-                }
-                let range = *next..next.saturating_add(step).min(*end);
-                *next = range.end;
-                let input_bytes = range.end - range.start;
-                Some(Next { input_bytes, last: range.end == *end, work: Work::JsonlRange(range) })
-            }
-            Feed::JsonlBlocks(reader) => {
-                let block = reader.next_block()?;
-                Some(Next {
-                    input_bytes: block.bytes.len() as u64,
-                    last: block.last,
-                    work: Work::JsonlBlock(block),
-                })
-            }
-            Feed::Tree { files, next } => {
-                let group = tree::next_group(files, *next, step);
-                if group.is_empty() {
-                    return None;
-                }
-                *next = group.end;
-                let input_bytes = group.clone().fold(0, |sum: u64, at| sum.saturating_add(files.size(at)));
-                let last = group.end == files.len();
-                Some(Next { input_bytes, last, work: Work::Tree(Arc::clone(files), group) })
-            }
-            Feed::Whole(input) => {
-                let mut bytes = Vec::new();
-                let read = crate::decode::read_bounded(input, options.max_record_bytes, &mut bytes);
-                *self = Feed::Empty;
-                let input_bytes = bytes.len() as u64;
-                let work = Work::Whole(read.map(|too_large| (!too_large).then_some(bytes)));
-                Some(Next { input_bytes, last: true, work })
-            }
-            Feed::Failed(_) => match std::mem::replace(self, Feed::Empty) {
-                Feed::Failed(reason) => Some(Next { input_bytes: 0, last: true, work: Work::Bad(0, reason) }),
-                _ => None,
-            },
-            Feed::Empty => None,
-        }
-    }
-}
-
 /// A unit of work. Runs on any thread.
 pub struct Task {
     sources: Arc<[Source]>,
@@ -256,30 +149,50 @@ impl Task {
     pub fn run(self, scratch: &mut Scratch, visitor: &mut dyn Visitor) {
         let source = &self.sources[self.source as usize];
         let (index, options) = (self.source, &*self.options);
+        let bad = |offset, reason| BadRecord { source: index, offset, reason };
         match self.work {
             Work::JsonlRange(range) => {
                 jsonl::run_range(source.open(), index, range, options, scratch, visitor)
             }
             Work::JsonlBlock(block) => jsonl::run_block(&block, index, options, scratch, visitor),
+            Work::Csv(block) => csv::run_block(&block, index, options, scratch, visitor),
+            Work::RowGroup(file, group) => {
+                parquet::run_group(&file, &group, index, options, &mut scratch.extraction, visitor);
+            }
+            Work::Rows(batches) => {
+                for rows in &batches {
+                    parquet::run_rows(rows, index, options, &mut scratch.extraction, visitor);
+                }
+            }
+            Work::WarcRange(range) => {
+                let mut runner =
+                    RecordRunner { source: index, options, extraction: &mut scratch.extraction, visitor };
+                match source.open() {
+                    Ok(input) => runner.range(input, range),
+                    Err(error) => runner.bad(range.start, BadReason::Io { detail: error.to_string() }),
+                }
+            }
+            Work::WarcBlock(block) => {
+                RecordRunner { source: index, options, extraction: &mut scratch.extraction, visitor }
+                    .block(block);
+            }
+            Work::WaczMember => {
+                RecordRunner { source: index, options, extraction: &mut scratch.extraction, visitor }
+                    .wacz_member(&source.location);
+            }
             Work::Tree(files, group) => tree::run(&files, group, index, options, scratch, visitor),
             Work::Whole(Ok(Some(bytes))) => {
                 scratch.file = bytes;
                 let record = tree::FileRecord { source: index, offset: 0, name: &source.name, url: None };
-                tree::emit(record, options, scratch, visitor);
+                tree::emit(record, scratch, visitor);
             }
             Work::Whole(Ok(None)) => {
-                let reason = BadReason::TooLarge { limit: options.max_record_bytes };
-                visitor.bad_record(BadRecord { source: index, offset: 0, reason });
+                visitor.bad_record(bad(0, BadReason::TooLarge { limit: options.max_record_bytes }));
             }
-            Work::Whole(Err(error)) => {
-                visitor.bad_record(BadRecord {
-                    source: index,
-                    offset: 0,
-                    reason: BadReason::from_io(&error),
-                });
-            }
-            Work::Bad(offset, reason) => visitor.bad_record(BadRecord { source: index, offset, reason }),
+            Work::Whole(Err(error)) => visitor.bad_record(bad(0, BadReason::from_io(&error))),
+            Work::Bad(offset, reason) => visitor.bad_record(bad(offset, reason)),
         }
+        scratch.shrink();
     }
 }
 
@@ -288,12 +201,27 @@ pub struct Scratch {
     pub(crate) lines: Vec<u8>,
     pub(crate) json: JsonBuffers,
     pub(crate) file: Vec<u8>,
+    pub(crate) extraction: Extraction,
 }
 
 impl Scratch {
     /// For one worker.
-    pub fn new(_options: &Options) -> Scratch {
-        Scratch { lines: Vec::new(), json: JsonBuffers::default(), file: Vec::new() }
+    pub fn new(options: &Options) -> Scratch {
+        Scratch {
+            lines: Vec::new(),
+            json: JsonBuffers::default(),
+            file: Vec::new(),
+            extraction: Extraction::new(options),
+        }
+    }
+
+    /// One giant record should not be paid for until the end.
+    fn shrink(&mut self) {
+        self.json.shrink();
+        self.extraction.shrink();
+        if self.file.capacity() > 4 << 20 {
+            self.file = Vec::new();
+        }
     }
 }
 

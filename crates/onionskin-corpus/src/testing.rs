@@ -24,6 +24,7 @@ pub(crate) struct Owned {
     pub(crate) fetched_at: Option<i64>,
     pub(crate) payload_sha1: Option<[u8; 20]>,
     pub(crate) revisit: bool,
+    pub(crate) revisit_of: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,6 +69,7 @@ impl Visitor for Seen {
             fetched_at: document.fetched_at,
             payload_sha1: document.payload_sha1,
             revisit: document.revisit,
+            revisit_of: owned(document.revisit_of),
         });
     }
 

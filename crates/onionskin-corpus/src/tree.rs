@@ -8,12 +8,12 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use onionskin_extract::url;
-use sha1::{Digest, Sha1};
+use onionskin_extract::{MediaType, url};
 
 use crate::decode::{decoder, read_bounded};
-use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
+use crate::document::{BadReason, BadRecord, SkipReason, Visitor};
 use crate::options::Options;
+use crate::record::Payload;
 use crate::sniff::Encoding;
 use crate::source::TreeFiles;
 use crate::task::Scratch;
@@ -54,7 +54,7 @@ pub(crate) fn run(
             Ok(false) => {
                 let name = files.name(at);
                 let address = if files.under_folder() { url::from_tree_path(Path::new(name)) } else { None };
-                emit(FileRecord { source, offset, name, url: address.as_deref() }, options, scratch, visitor);
+                emit(FileRecord { source, offset, name, url: address.as_deref() }, scratch, visitor);
             }
             Ok(true) => {
                 let reason = BadReason::TooLarge { limit: options.max_record_bytes };
@@ -76,26 +76,14 @@ pub(crate) struct FileRecord<'a> {
 }
 
 /// Makes a document of the bytes in `scratch.file`.
-pub(crate) fn emit(
-    record: FileRecord<'_>,
-    _options: &Options,
-    scratch: &mut Scratch,
-    visitor: &mut dyn Visitor,
-) {
-    let FileRecord { source, offset, name, url: address } = record;
-    let text = String::from_utf8_lossy(&scratch.file);
-    visitor.document(Document {
-        source,
-        offset,
-        id: Some(name),
-        url: address,
-        site: address.and_then(url::site),
-        media_type: "text/plain",
-        bytes: scratch.file.len() as u64,
-        text: &text,
-        payload_sha1: Some(Sha1::digest(&scratch.file).into()),
-        ..Document::default()
-    });
+pub(crate) fn emit(record: FileRecord<'_>, scratch: &mut Scratch, visitor: &mut dyn Visitor) {
+    let FileRecord { source, offset, name, url } = record;
+    let bare = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    let ending = bare.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let declared = MediaType::from_extension(ending).map(MediaType::as_str);
+    let payload =
+        Payload { source, offset, id: Some(name), url, bytes: &scratch.file, declared, ..Payload::default() };
+    payload.emit(&mut scratch.extraction, visitor);
 }
 
 /// Reads a file, unpacked if it is compressed. `true` when it is larger than the limit.

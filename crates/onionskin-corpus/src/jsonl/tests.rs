@@ -143,6 +143,19 @@ fn dotted_fields() {
 }
 
 #[test]
+fn html_in_the_text_field() {
+    let options = Options { text_is_html: true, ..Options::default() };
+    let line =
+        json!({"text": "<title>T</title><p>caf\u{e9}<a href='b'>x</a>", "url": "http://a.org/"}).to_string();
+    let seen = read_named("x.jsonl", line.as_bytes(), &options);
+    assert_eq!(seen.texts(), ["caf\u{e9}x"]);
+    assert_eq!(
+        (&*seen.documents[0].title, &*seen.documents[0].links),
+        ("T", &["http://a.org/b".to_owned()][..])
+    );
+}
+
+#[test]
 fn deep_nesting_is_passed_over() {
     let deep = format!("{{\"a\":{}{},\"text\":\"x\"}}\n", "[".repeat(100_000), "]".repeat(100_000));
     assert_eq!(read_named("x.jsonl", deep.as_bytes(), &Options::default()).texts(), ["x"]);

@@ -1,8 +1,10 @@
-use std::io::Read;
+use std::io::{self, Read};
 
 use super::*;
 use crate::discover;
-use crate::source::Stream;
+use crate::options::Format;
+use crate::sniff::Encoding;
+use crate::source::{Location, Stream};
 use crate::testing::{Folder, gzip, read, run_tasks};
 
 fn pipe(bytes: &[u8], format: Format) -> Source {

@@ -64,3 +64,18 @@ fn large_and_vanished_files_are_told() {
         (vec!["d"], vec![(0, "too_large"), (1, "too_large"), (2, "io")])
     );
 }
+
+#[test]
+fn pages_are_extracted_with_links() {
+    let folder = Folder::new();
+    folder.file("web/example.org/a/index.html", "<title>T</title><p>one<a href='../b.html'>two</a>");
+    folder.file("web/example.org/c", "<!doctype html><p>by content");
+    folder.file("web/x.pdf", "%PDF-1.4 nonsense");
+    let options = Options::default();
+    let seen = read(folder.sources(&["web"], &options), &options);
+    assert_eq!(seen.texts(), ["onetwo", "by content"]);
+    assert_eq!(seen.documents[0].links, ["http://example.org/b.html"]);
+    assert_eq!((&*seen.documents[0].title, &*seen.documents[0].media_type), ("T", "text/html"));
+    assert_eq!(seen.documents[1].media_type, "text/html");
+    assert_eq!(seen.bad_codes(), [(2, "extraction_failed")]);
+}
