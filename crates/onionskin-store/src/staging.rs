@@ -199,8 +199,9 @@ pub enum StagingError {
 
 /// The open part of a table.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there are as many as tables, never many")]
 enum Slot {
-    Documents(Box<DocumentsWriter>),
+    Documents(DocumentsWriter),
     Sites(SitesWriter),
     Links(LinksWriter),
     Chunks(ChunksWriter),
@@ -212,7 +213,7 @@ enum Slot {
 impl Slot {
     fn new(part: PartWriter) -> Slot {
         match part.table() {
-            Table::Documents => Slot::Documents(Box::new(DocumentsWriter::new(part))),
+            Table::Documents => Slot::Documents(DocumentsWriter::new(part)),
             Table::Sites => Slot::Sites(SitesWriter::new(part)),
             Table::Links => Slot::Links(LinksWriter::new(part)),
             Table::Chunks(_) => Slot::Chunks(ChunksWriter::new(part)),

@@ -109,10 +109,10 @@ impl Faulty {
             }
         }
         for (path, len) in &state.synced {
-            if let Ok(file) = OpenOptions::new().write(true).open(path) {
-                if file.metadata().unwrap().len() > *len {
-                    file.set_len(*len).unwrap();
-                }
+            if let Ok(file) = OpenOptions::new().write(true).open(path)
+                && file.metadata().unwrap().len() > *len
+            {
+                file.set_len(*len).unwrap();
             }
         }
     }
