@@ -15,11 +15,12 @@ mod tokenizer;
 use crate::charset::{self, SelfDeclaration};
 use crate::{Hints, Page};
 use builder::PageBuilder;
+use tags::Tag;
 
 /// What a tokenizer tells.
 pub(crate) trait Sink {
     /// A start tag begins; the name is in lower case.
-    fn open_tag(&mut self, name: &[u8]);
+    fn open_tag(&mut self, tag: Tag, name: &[u8]);
     /// Whether the value of this attribute of the open tag is of interest. The name is as it is written.
     fn wants(&mut self, name: &[u8]) -> bool;
     /// An attribute of the open tag that is wanted; character references are decoded.
@@ -27,7 +28,7 @@ pub(crate) trait Sink {
     /// The open start tag ends.
     fn close_tag(&mut self, self_closing: bool);
     /// An end tag; the name is in lower case.
-    fn end_tag(&mut self, name: &[u8]);
+    fn end_tag(&mut self, tag: Tag, name: &[u8]);
     /// A piece of text; character references are decoded. One run of text may come in several pieces.
     fn text(&mut self, text: &str);
 }

@@ -7,8 +7,10 @@
 //! Three keys are different things and are never mixed: the normalised URL (what is fetched), the [`cdx_key`] (what
 //! CDX files sort by) and the [`heritrix_surt`] (what crawlers filter by).
 
+mod joiner;
 mod surt;
 
+pub(crate) use joiner::Joiner;
 pub use surt::{cdx_key, heritrix_surt};
 
 use ::url::Url;
@@ -40,7 +42,7 @@ pub fn join(base: &str, reference: &str) -> Option<String> {
 }
 
 /// Does the work of [`normalize`] that the parser leaves undone.
-pub(crate) fn finish(mut url: Url) -> Option<String> {
+fn finish(mut url: Url) -> Option<String> {
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
         return None;
     }

@@ -229,31 +229,17 @@ impl PageBuilder {
         page.text = self.text.take().map(TextWriter::finish).unwrap_or_default();
         page.title = self.title.take().map(TextWriter::finish).unwrap_or_default();
         page.robots = self.robots;
-        let own = page_url.and_then(|text| ::url::Url::parse(text).ok());
-        // A base that is no web address (`javascript:`, `data:`) counts as none.
-        let base = self
-            .base
-            .take()
-            .and_then(|href| match &own {
-                Some(own) => own.join(&href).ok(),
-                None => ::url::Url::parse(&href).ok(),
-            })
-            .filter(|base| matches!(base.scheme(), "http" | "https"))
-            .or(own);
-        let resolve = |reference: &str| match &base {
-            Some(base) => url::finish(base.join(reference).ok()?),
-            None => url::normalize(reference),
-        };
-        page.canonical = self.canonical.take().and_then(|href| resolve(&href));
+        let joiner = url::Joiner::new(page_url, self.base.take().as_deref());
+        page.canonical = self.canonical.take().and_then(|href| joiner.join(href.trim_ascii()));
         self.seen.clear();
-        let base_length = base.as_ref().map_or(0, |base| base.as_str().len());
+        let base_length = joiner.base_length();
         let (mut begin, mut joined) = (0, 0);
         for &end in &self.link_ends {
             joined += base_length + (end - begin);
             if joined > MAX_JOINED_BYTES {
                 break;
             }
-            if let Some(link) = resolve(&self.link_bytes[begin..end])
+            if let Some(link) = joiner.join(&self.link_bytes[begin..end])
                 && self.seen.insert(xxh3_64(link.as_bytes()))
             {
                 page.links.push(link);
@@ -340,8 +326,7 @@ impl PageBuilder {
 }
 
 impl Sink for PageBuilder {
-    fn open_tag(&mut self, name: &[u8]) {
-        let tag = Tag::from_name(name);
+    fn open_tag(&mut self, tag: Tag, name: &[u8]) {
         self.tag.tag = tag;
         self.tag.key = key_of(tag, name);
         self.tag.hidden = false;
@@ -414,8 +399,7 @@ impl Sink for PageBuilder {
         }
     }
 
-    fn end_tag(&mut self, name: &[u8]) {
-        let tag = Tag::from_name(name);
+    fn end_tag(&mut self, tag: Tag, name: &[u8]) {
         if let Some(skipped) = self.skipped {
             if skipped == tag {
                 self.skipped = None;
@@ -453,7 +437,8 @@ impl Sink for PageBuilder {
         }
         if self.in_title {
             if let Some(title) = &mut self.title {
-                let room = MAX_TITLE_BYTES.saturating_sub(title.len());
+                // One byte is kept for the space that may come before.
+                let room = MAX_TITLE_BYTES.saturating_sub(title.len() + 1);
                 let mut end = text.len().min(room);
                 while !text.is_char_boundary(end) {
                     end -= 1;

@@ -1,6 +1,7 @@
 //! The tokenizer by the letter of the standard, which ours is held against.
 
 use super::Sink;
+use super::tags::Tag;
 use html5gum::Tokenizer;
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use std::convert::Infallible;
@@ -14,7 +15,7 @@ pub(crate) fn tokenize(html: &str, sink: &mut impl Sink) {
         match event {
             CallbackEvent::OpenStartTag { name } => {
                 in_tag = true;
-                sink.open_tag(name);
+                sink.open_tag(Tag::from_name(name), name);
             }
             // The attributes of end tags come as events too, before the end tag: they are nobody's.
             CallbackEvent::AttributeName { name } if in_tag => {
@@ -42,7 +43,7 @@ pub(crate) fn tokenize(html: &str, sink: &mut impl Sink) {
             CallbackEvent::EndTag { name } => {
                 in_tag = false;
                 in_attribute = false;
-                sink.end_tag(name);
+                sink.end_tag(Tag::from_name(name), name);
             }
             CallbackEvent::String { value } => sink.text(&String::from_utf8_lossy(value)),
             _ => {}

@@ -84,18 +84,43 @@ const ENDS_ATTRIBUTE_NAME: [bool; 256] = {
 impl<S: Sink> Tokenizer<'_, S> {
     fn run(&mut self) {
         while self.at < self.bytes.len() {
-            match memchr::memchr(b'<', &self.bytes[self.at..]) {
-                Some(length) => {
-                    let begin = self.at;
-                    self.at += length;
-                    self.text(begin, self.at);
-                    self.markup();
-                }
-                None => {
-                    let begin = self.at;
-                    self.at = self.bytes.len();
-                    self.text(begin, self.at);
-                }
+            let begin = self.at;
+            let end = self.end_of_text();
+            self.raw(begin, end);
+            self.at = end;
+            match self.bytes.get(end) {
+                Some(b'<') => self.markup(),
+                Some(_) => self.reference(),
+                None => {}
+            }
+        }
+    }
+
+    /// Where the next `<` or `&` is, or the page ends. Most stretches between tags are a few bytes long, less than it takes
+    /// to start a vectorised search.
+    fn end_of_text(&self) -> usize {
+        const NEAR: usize = 12;
+        let rest = &self.bytes[self.at..];
+        let near = &rest[..rest.len().min(NEAR)];
+        if let Some(length) = near.iter().position(|&byte| byte == b'<' || byte == b'&') {
+            return self.at + length;
+        }
+        match memchr::memchr2(b'<', b'&', &rest[near.len()..]) {
+            Some(length) => self.at + near.len() + length,
+            None => self.bytes.len(),
+        }
+    }
+
+    /// The character reference that begins with the `&` at `self.at`, which may be nothing but an `&`.
+    fn reference(&mut self) {
+        match entities::reference(&self.bytes[self.at + 1..], Place::Text) {
+            Some((reference, length)) => {
+                self.at += 1 + length;
+                self.sink.text(reference.as_str(&mut [0; 4]));
+            }
+            None => {
+                self.at += 1;
+                self.sink.text("&");
             }
         }
     }
@@ -165,7 +190,7 @@ impl<S: Sink> Tokenizer<'_, S> {
             return;
         }
         let tag = Tag::from_name(&self.scratch.name);
-        self.sink.open_tag(&self.scratch.name);
+        self.sink.open_tag(tag, &self.scratch.name);
         let Some(self_closing) = self.attributes(true) else { return };
         self.sink.close_tag(self_closing);
         match content_of(tag) {
@@ -176,9 +201,8 @@ impl<S: Sink> Tokenizer<'_, S> {
                 self.raw(begin, self.at);
             }
             Content::Rcdata => {
-                let begin = self.at;
-                self.at = self.end_of_raw_text();
-                self.text(begin, self.at);
+                let end = self.end_of_raw_text();
+                self.text(end);
             }
             Content::RawText => {
                 let begin = self.at;
@@ -195,7 +219,8 @@ impl<S: Sink> Tokenizer<'_, S> {
 
     fn end_tag(&mut self) {
         if self.name(self.at + 2) && self.attributes(false).is_some() {
-            self.sink.end_tag(&self.scratch.name);
+            let name = &self.scratch.name;
+            self.sink.end_tag(Tag::from_name(name), name);
         }
     }
 
@@ -270,24 +295,16 @@ impl<S: Sink> Tokenizer<'_, S> {
         }
     }
 
-    /// Hands on text in which references are decoded.
-    fn text(&mut self, begin: usize, end: usize) {
-        let mut begin = begin;
-        while let Some(length) = memchr::memchr(b'&', &self.bytes[begin..end]) {
-            let ampersand = begin + length;
-            match entities::reference(&self.bytes[ampersand + 1..end], Place::Text) {
-                Some((reference, length)) => {
-                    self.raw(begin, ampersand);
-                    self.sink.text(reference.as_str(&mut [0; 4]));
-                    begin = ampersand + 1 + length;
-                }
-                None => {
-                    self.raw(begin, ampersand + 1);
-                    begin = ampersand + 1;
-                }
-            }
+    /// Hands on the content of an element in which only references are markup.
+    fn text(&mut self, end: usize) {
+        while let Some(length) = memchr::memchr(b'&', &self.bytes[self.at..end]) {
+            let begin = self.at;
+            self.at += length;
+            self.raw(begin, self.at);
+            self.reference();
         }
-        self.raw(begin, end);
+        self.raw(self.at, end);
+        self.at = end;
     }
 
     /// Hands on text as it is.

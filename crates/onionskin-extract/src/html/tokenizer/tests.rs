@@ -22,7 +22,7 @@ fn readable(bytes: &[u8]) -> String {
 }
 
 impl Sink for Recorder {
-    fn open_tag(&mut self, name: &[u8]) {
+    fn open_tag(&mut self, _: Tag, name: &[u8]) {
         self.open = Some((readable(name), Vec::new()));
     }
 
@@ -40,7 +40,7 @@ impl Sink for Recorder {
         self.events.push(Event::Start { name, attributes, self_closing });
     }
 
-    fn end_tag(&mut self, name: &[u8]) {
+    fn end_tag(&mut self, _: Tag, name: &[u8]) {
         self.events.push(Event::End(readable(name)));
     }
 
