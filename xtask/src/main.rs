@@ -1,1 +1,40 @@
-fn main() {}
+//! `cargo xtask`: what is run on this workspace by people and by CI.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for people")]
+
+mod bench;
+mod fuzz;
+mod shell;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask test                        install what the tests need, then run everything that CI runs
+cargo xtask tidy                        rules that a machine can check: arrows between crates, unsafe, unfinished marks
+cargo xtask bench scan [--mb N]         scan against peers, on the same text, in one run
+cargo xtask fuzz [TARGET] [--seconds N] run the fuzz targets, all or one, 60 seconds each
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words.as_slice() {
+        ["test"] => test::run(),
+        ["tidy"] => tidy::run(),
+        ["bench", "scan", options @ ..] => bench::scan(options),
+        ["fuzz", options @ ..] => fuzz::run(options),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => Err(anyhow::anyhow!("unknown task `{}`\n\n{HELP}", other.join(" "))),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}

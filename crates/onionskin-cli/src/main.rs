@@ -1,1 +1,109 @@
-fn main() {}
+//! `onionskin`: finds the copies in a web.
+//!
+//! stdout carries data, stderr talks. Exit codes: 0 done, 1 a clear negative answer, 2 an error.
+
+mod args;
+mod commands;
+mod output;
+mod progress;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Args, Command, Global};
+
+/// How the program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Done.
+    Done,
+    /// Done, and the answer is no.
+    No,
+    /// Not done.
+    Error,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        match exit {
+            Exit::Done => ExitCode::SUCCESS,
+            Exit::No => ExitCode::from(1),
+            Exit::Error => ExitCode::from(2),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    start_logging(&args.global);
+    match run(&args) {
+        Ok(exit) => exit,
+        Err(error) if is_broken_pipe(&error) => Exit::Done,
+        Err(error) => {
+            complain(&error);
+            Exit::Error
+        }
+    }
+    .into()
+}
+
+fn run(args: &Args) -> anyhow::Result<Exit> {
+    match &args.command {
+        Command::Demo(demo) => commands::demo::run(demo, &args.global),
+        Command::Scan(scan) => commands::scan::run(scan, &args.global),
+        Command::Plan(plan) => commands::plan::run(plan, &args.global),
+        Command::Generate(generate) => commands::generate::run(generate, &args.global),
+        Command::Verify(verify) => commands::verify::run(verify, &args.global),
+        Command::Completions { shell } => {
+            clap_complete::generate(*shell, &mut Args::command(), "onionskin", &mut std::io::stdout());
+            Ok(Exit::Done)
+        }
+        Command::PdfWorker => {
+            onionskin_extract::pdf_worker(std::io::stdin().lock(), std::io::stdout().lock())?;
+            Ok(Exit::Done)
+        }
+        Command::Man { folder } => commands::man::run(folder),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "this is where errors are told")]
+fn complain(error: &anyhow::Error) {
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
+    // Each cause once: transparent errors repeat the text of what they wrap.
+    let mut said = String::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if !said.contains(&text) {
+            said = if said.is_empty() { text } else { format!("{said}: {text}") };
+        }
+    }
+    eprintln!("{on}error:{off} {said}");
+}
+
+/// A reader such as `head` that has seen enough is no error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    })
+}
+
+fn start_logging(global: &Global) {
+    use tracing_subscriber::EnvFilter;
+    let level = match (global.quiet, global.verbose) {
+        (true, _) => "error",
+        (false, 0) => "warn",
+        (false, 1) => "info",
+        (false, 2) => "debug",
+        (false, _) => "trace",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    match global.log_format {
+        args::LogFormat::Text => subscriber.with_ansi(colour).init(),
+        args::LogFormat::Json => subscriber.json().init(),
+    }
+}

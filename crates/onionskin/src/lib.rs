@@ -1,1 +1,14 @@
-//! Onionskin finds the copies in a web: stages, resume, progress events.
+//! Onionskin finds the copies in a web: pages that are the same, pages that are nearly the same, and whole collections
+//! that are mirrored from site to site.
+//!
+//! This is the front door of the library: each stage of the pipeline is a function that takes parameters and a
+//! [`Progress`], does its work on an atlas, and returns a summary. Stages resume where they were killed, keep to a memory
+//! budget, and give the same bytes for any number of threads.
+//!
+//! - [`scan()`] reads raw web data once and makes the atlas.
+
+mod progress;
+pub mod scan;
+
+pub use progress::{Event, Progress, Quiet};
+pub use scan::{ScanError, ScanParams, ScanSummary, scan};

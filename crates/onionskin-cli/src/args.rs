@@ -1,0 +1,272 @@
+//! What can be typed. The doc comments are the help and the man pages.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
+use onionskin::ScanParams;
+use onionskin_core::{FeatureFilter, Recipe};
+use onionskin_corpus::{Format, Options};
+use onionskin_extract::PdfTool;
+use onionskin_store::MemoryBudget;
+use onionskin_testkit::Preset;
+
+/// Finds the copies in a web: pages that are the same, pages that are nearly the same, and whole collections that are
+/// mirrored from site to site.
+///
+/// stdout carries data, stderr talks. Exit codes: 0 done, 1 a clear negative answer, 2 an error.
+#[derive(Debug, Parser)]
+#[command(name = "onionskin", version, propagate_version = true, max_term_width = 110)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// For every command.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Global {
+    /// Print results as JSON, one object a line, each with a `type`.
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say nothing but errors on stderr.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Say more on stderr; twice for one line a file.
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
+    pub verbose: u8,
+    /// How log lines look.
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT")]
+    pub log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run the whole job on a small generated web, and show what was planted and what was seen.
+    Demo(DemoArgs),
+    /// Read raw web data once and make an atlas of it.
+    ///
+    /// Inputs are WARC, WET and ARC files, WACZ, JSON lines, Parquet, CSV, and folders of HTML, text, PDF and office files, plain
+    /// or compressed; what each is, is seen by its content. A scan that was stopped goes on where it was when the same
+    /// command is given again.
+    Scan(Box<ScanArgs>),
+    /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before starting.
+    Plan(PlanArgs),
+    /// Make a web with planted copies and known answers.
+    Generate(GenerateArgs),
+    /// Check that every file of an atlas is whole. Exit code 1 when one is not.
+    Verify(VerifyArgs),
+    /// Print completions for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Read one PDF from standard input for a scan; a process of its own, so that a hostile file harms nobody.
+    #[command(hide = true)]
+    PdfWorker,
+    /// Write man pages into a folder.
+    Man {
+        /// The folder; made where it is missing.
+        #[arg(value_hint = ValueHint::DirPath)]
+        folder: PathBuf,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct DemoArgs {
+    /// Where the web, the truth and the atlas go; replaced if a demo made it [default: onionskin-demo in the folder for temporary files]
+    #[arg(short, long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub output: Option<PathBuf>,
+    /// About how many pages.
+    #[arg(long, default_value_t = 1_500, value_parser = clap::value_parser!(u64).range(500..=1_000_000))]
+    pub pages: u64,
+    /// The seed of the web.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ScanArgs {
+    /// Files, folders, globs, `@list` (a file of inputs), `-` for standard input, or object-store URLs (s3://, gs://, https://).
+    #[arg(required = true, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
+    pub inputs: Vec<String>,
+    /// The folder of the atlas.
+    #[arg(short, long, value_name = "ATLAS", value_hint = ValueHint::DirPath)]
+    pub output: PathBuf,
+    /// What is computed from a text, as `onionskin plan` explains.
+    #[arg(long, default_value = Recipe::DEFAULT, value_name = "RECIPE")]
+    pub recipe: Recipe,
+    /// The seed of the permutations.
+    #[arg(long, default_value_t = ScanParams::SEED)]
+    pub seed: u64,
+    /// Replace a finished atlas, or the unfinished work of another scan.
+    #[arg(long)]
+    pub overwrite: bool,
+    /// Input between two commits; also decides where files of the atlas end. For tests.
+    #[arg(long, default_value_t = ScanParams::COMMIT_BYTES, hide = true)]
+    pub commit_bytes: u64,
+    /// Input of one unit of work. For tests.
+    #[arg(long, default_value_t = Options::default().task_bytes, hide = true)]
+    pub task_bytes: u64,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+}
+
+/// How inputs are read.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Reading")]
+pub(crate) struct ReadingArgs {
+    /// Read every input as this: warc, jsonl, parquet, csv, tsv, wacz or tree.
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// The field or column with the text; `metadata.text` goes into an object.
+    #[arg(long, default_value = "text", value_name = "NAME")]
+    pub text_field: String,
+    /// The field or column with the document's own name.
+    #[arg(long, default_value = "id", value_name = "NAME")]
+    pub id_field: String,
+    /// The field or column with the address.
+    #[arg(long, default_value = "url", value_name = "NAME")]
+    pub url_field: String,
+    /// The text field holds HTML.
+    #[arg(long)]
+    pub text_is_html: bool,
+    /// Take HTTP responses of any status, not only 200.
+    #[arg(long)]
+    pub any_status: bool,
+    /// What takes the text out of PDF files: `built-in` or `pdftotext`.
+    #[arg(long, default_value = "built-in", value_name = "TOOL", value_parser = pdf_tool)]
+    pub pdf: PdfTool,
+    /// Skip and report records larger than this when decoded.
+    #[arg(long, default_value = "64M", value_name = "SIZE")]
+    pub max_record_bytes: MemoryBudget,
+    /// Fail when more records than this cannot be read.
+    #[arg(long, value_name = "N")]
+    pub max_bad_records: Option<u64>,
+}
+
+fn pdf_tool(name: &str) -> Result<PdfTool, String> {
+    match name {
+        "built-in" => Ok(PdfTool::BuiltIn),
+        "pdftotext" => Ok(PdfTool::Pdftotext),
+        _ => Err("known are built-in and pdftotext".to_owned()),
+    }
+}
+
+/// What a stage may use. None of it changes a result.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Resources")]
+pub(crate) struct ResourceArgs {
+    /// Memory for everything, as in 512M or 2G [default: half of what the machine has]
+    #[arg(long, value_name = "SIZE", env = "ONIONSKIN_MEMORY")]
+    pub memory: Option<MemoryBudget>,
+    /// Threads [default: one for each core]
+    #[arg(long, value_name = "N", env = "ONIONSKIN_THREADS", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlanArgs {
+    /// Pairs of this resemblance and more are wanted.
+    #[arg(long, default_value_t = 0.9, value_name = "RESEMBLANCE")]
+    pub threshold: f64,
+    /// The share of pairs at the threshold that may be missed.
+    #[arg(long, default_value_t = 0.01, value_name = "RATE")]
+    pub miss: f64,
+    /// Pairs of this resemblance and less are not wanted [default: five sixths of the threshold]
+    #[arg(long, value_name = "RESEMBLANCE")]
+    pub far: Option<f64>,
+    /// The share of pairs at `--far` that may be accepted.
+    #[arg(long, default_value_t = 0.01, value_name = "RATE")]
+    pub false_accept: f64,
+    /// Look at this filter instead of choosing one, as in 6x14r2.
+    #[arg(long, value_name = "FILTER", conflicts_with_all = ["threshold", "miss", "far", "false_accept"])]
+    pub filter: Option<FeatureFilter>,
+    /// Documents to plan for.
+    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    pub documents: u64,
+    /// Words in a document, on average.
+    #[arg(long, default_value_t = 500, value_name = "N")]
+    pub mean_words: u64,
+    /// Do not measure this machine; times are left out and the output is always the same.
+    #[arg(long)]
+    pub no_measure: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct GenerateArgs {
+    /// Which web.
+    #[arg(value_name = "PRESET", value_parser = preset, long_help = preset_help())]
+    pub preset: Preset,
+    /// Where it goes: a folder; for jsonl also a file, or `-`.
+    #[arg(short, long, value_hint = ValueHint::AnyPath)]
+    pub output: PathBuf,
+    /// What it is written as.
+    #[arg(long, value_enum, default_value_t = OutputFormat::Jsonl)]
+    pub format: OutputFormat,
+    /// About how many pages [default: what the preset was made for]
+    #[arg(long, value_name = "N")]
+    pub pages: Option<u64>,
+    /// The seed: the same one gives the same bytes.
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Words in a document, on average.
+    #[arg(long, value_name = "N")]
+    pub mean_words: Option<f64>,
+    /// Compress: `gz` (in WARC a member for each record) or `zst`.
+    #[arg(long, value_enum)]
+    pub compress: Option<Compression>,
+    /// Cut the output into files of about this size, as in 256M.
+    #[arg(long, value_name = "SIZE")]
+    pub shard_bytes: Option<MemoryBudget>,
+    /// Write what is true of the web here, as JSON lines.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub truth: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// One JSON object a line: id, url, text.
+    Jsonl,
+    /// WARC files.
+    Warc,
+    /// host/path/page.html.
+    Folder,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Compression {
+    /// gzip.
+    Gz,
+    /// zstd.
+    Zst,
+}
+
+fn preset(name: &str) -> Result<Preset, String> {
+    name.parse::<Preset>().map_err(|error| error.to_string())
+}
+
+fn preset_help() -> String {
+    let lines = Preset::ALL.map(|preset| format!("- {}: {}", preset.as_str(), preset.about()));
+    format!("Which web:\n{}", lines.join("\n"))
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct VerifyArgs {
+    /// The folder of the atlas.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub atlas: PathBuf,
+    /// Read every row too, not only sizes and checksums.
+    #[arg(long)]
+    pub deep: bool,
+}

@@ -1,0 +1,8 @@
+//! One module a verb.
+
+pub(crate) mod demo;
+pub(crate) mod generate;
+pub(crate) mod man;
+pub(crate) mod plan;
+pub(crate) mod scan;
+pub(crate) mod verify;

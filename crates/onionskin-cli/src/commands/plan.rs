@@ -1,0 +1,215 @@
+//! `plan`: parameters, the curve, and what a scan will cost.
+
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+
+use onionskin_core::feature::{Target, choose};
+use onionskin_core::{Analyzer, Chunking, FeatureFilter, Recipe};
+use onionskin_testkit::{Composer, Web, WebSpec};
+use serde::Serialize;
+
+use crate::Exit;
+use crate::args::{Global, PlanArgs};
+use crate::output::{bytes, grouped, print, print_json, seconds, table};
+
+/// `onionskin plan --json`.
+#[derive(Serialize)]
+struct PlanWire {
+    r#type: &'static str,
+    recipe: String,
+    k: usize,
+    s: usize,
+    r: usize,
+    bytes_per_document: usize,
+    half_point: f64,
+    steepest: f64,
+    threshold: f64,
+    miss_at_threshold: f64,
+    far: f64,
+    accepted_at_far: f64,
+    documents: u64,
+    disk: Vec<DiskWire>,
+    disk_bytes: u64,
+    text_bytes_per_cpu_second: Option<f64>,
+    cpu_seconds: Option<f64>,
+    curve: Vec<(f64, f64)>,
+}
+
+#[derive(Serialize)]
+struct DiskWire {
+    table: String,
+    bytes: u64,
+}
+
+pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
+    let far = args.far.unwrap_or(args.threshold * 5.0 / 6.0);
+    let filter = match args.filter {
+        Some(filter) => filter,
+        None => choose(Target { threshold: args.threshold, miss: args.miss, far, false_accept: args.false_accept })?,
+    };
+    let threshold = if args.filter.is_some() { filter.half_point() } else { args.threshold };
+    let far = if args.filter.is_some() { threshold * 5.0 / 6.0 } else { far };
+    let recipe = with_filter(filter);
+    let disk = disk(&recipe, args.documents, args.mean_words);
+    let disk_bytes = disk.iter().map(|table| table.bytes).sum();
+    let speed = (!args.no_measure).then(|| measure(&recipe));
+    let text_bytes = args.documents as f64 * args.mean_words as f64 * BYTES_PER_WORD;
+    let wire = PlanWire {
+        r#type: "plan",
+        recipe: recipe.to_string(),
+        k: filter.k(),
+        s: filter.s(),
+        r: filter.r(),
+        bytes_per_document: filter.bytes_per_document(),
+        half_point: filter.half_point(),
+        steepest: filter.steepest_resemblance(),
+        threshold,
+        miss_at_threshold: filter.miss(threshold),
+        far,
+        accepted_at_far: filter.acceptance(far),
+        documents: args.documents,
+        disk,
+        disk_bytes,
+        text_bytes_per_cpu_second: speed,
+        cpu_seconds: speed.map(|speed| text_bytes / speed),
+        curve: (0..=100).map(|i| f64::from(i) / 100.0).map(|x| (x, filter.acceptance(x))).collect(),
+    };
+    if global.json { print_json(&wire)? } else { print(&describe(&wire, filter, args))? }
+    Ok(Exit::Done)
+}
+
+/// Text has a word every six bytes, the blank included.
+const BYTES_PER_WORD: f64 = 6.0;
+
+/// The default recipe with another filter.
+fn with_filter(filter: FeatureFilter) -> Recipe {
+    let default = Recipe::default();
+    let spelling = match default.scheme().filter() {
+        Some(of_default) => default.to_string().replacen(&of_default.to_string(), &filter.to_string(), 1),
+        None => default.to_string(),
+    };
+    spelling.parse().unwrap_or(default)
+}
+
+fn disk(recipe: &Recipe, documents: u64, mean_words: u64) -> Vec<DiskWire> {
+    let mut disk = vec![];
+    let mut add = |table: &str, per_document: f64| {
+        disk.push(DiskWire { table: table.to_owned(), bytes: (per_document * documents as f64) as u64 });
+    };
+    // An address, a title and numbers, compressed.
+    add("documents", 140.0);
+    if let Some(filter) = recipe.scheme().filter() {
+        add("features", filter.bytes_per_document() as f64 + 1.0);
+    }
+    if recipe.keeps_sketches() {
+        add("sketches", 4.0 * recipe.scheme().sketch_len() as f64 + 1.0);
+    }
+    for chunking in recipe.kept_chunks() {
+        let words = mean_words as f64;
+        // A line of text has ten words, a sentence fifteen.
+        let chunks = match chunking {
+            Chunking::Document => 1.0,
+            Chunking::Lines(n) => (words / 10.0 / f64::from(n.get())).max(1.0),
+            Chunking::Sentences => words / 15.0,
+            Chunking::Paragraphs => words / 60.0,
+            Chunking::ShingleParagraphs => (words / 45.0).max(1.0),
+            Chunking::Shingles(onionskin_core::token::Unit::Word, _) => words,
+            Chunking::Shingles(onionskin_core::token::Unit::Letter, _) => words * 5.0,
+            Chunking::Shingles(onionskin_core::token::Unit::Line, _) => words / 10.0,
+        };
+        // Eight bytes of fingerprint; the document's number is packed to nearly nothing.
+        add(&format!("chunks.{chunking}"), 8.1 * chunks);
+    }
+    disk
+}
+
+/// Bytes of text a second on one core of this machine, in a third of a second.
+fn measure(recipe: &Recipe) -> f64 {
+    let mut analyzer = Analyzer::new(recipe, 1);
+    let Ok(web) = Web::new(&WebSpec::new(200, 1)) else { return 1.0 };
+    let mut composer = Composer::new(&web);
+    let texts: Vec<String> = (0..web.n_pages()).map(|page| composer.text(page).to_owned()).collect();
+    let start = Instant::now();
+    let mut done = 0;
+    while start.elapsed() < Duration::from_millis(300) {
+        for text in &texts {
+            analyzer.analyze(text);
+            done += text.len();
+        }
+    }
+    done as f64 / start.elapsed().as_secs_f64()
+}
+
+fn describe(plan: &PlanWire, filter: FeatureFilter, args: &PlanArgs) -> String {
+    let mut text = String::new();
+    let _ = writeln!(text, "recipe     {}", plan.recipe);
+    let _ = writeln!(
+        text,
+        "filter     {} features of {} minima, {} must agree: {} bytes a document",
+        plan.k, plan.s, plan.r, plan.bytes_per_document
+    );
+    let _ = writeln!(text, "half point {:.3}: pairs of this resemblance are found every second time", plan.half_point);
+    let _ = writeln!(text, "misses     {} of pairs at {:.3}", rate(plan.miss_at_threshold), plan.threshold);
+    let _ = writeln!(text, "lets pass  {} of pairs at {:.3}\n", rate(plan.accepted_at_far), plan.far);
+    text.push_str(&curve(filter));
+    let mut costs = table(&["on disk", "for all", "a document"]);
+    for entry in &plan.disk {
+        let each = entry.bytes as f64 / plan.documents.max(1) as f64;
+        costs.add_row([entry.table.clone(), bytes(entry.bytes), format!("{each:.0} B")]);
+    }
+    let each = plan.disk_bytes as f64 / plan.documents.max(1) as f64;
+    costs.add_row(["together".to_owned(), bytes(plan.disk_bytes), format!("{each:.0} B")]);
+    let _ = writeln!(
+        text,
+        "\n{} documents of {} words\n{costs}",
+        grouped(plan.documents),
+        grouped(args.mean_words)
+    );
+    let _ = writeln!(text, "memory     what --memory allows; 160 MB and 48 MB a thread are enough for full speed");
+    if let (Some(speed), Some(time)) = (plan.text_bytes_per_cpu_second, plan.cpu_seconds) {
+        let _ = writeln!(
+            text,
+            "time       {} on one core at {}/s of text as measured here, reading and writing not counted",
+            seconds(time),
+            bytes(speed as u64)
+        );
+    }
+    text
+}
+
+fn rate(value: f64) -> String {
+    if value >= 0.001 { format!("{:.2} %", 100.0 * value) } else { format!("{value:.1e}") }
+}
+
+/// P(k,s,r) from 0.4 to 1, a character a column.
+fn curve(filter: FeatureFilter) -> String {
+    const COLUMNS: usize = 61;
+    const ROWS: usize = 13;
+    let at = |column: usize| 0.4 + 0.6 * column as f64 / (COLUMNS - 1) as f64;
+    let mut text = String::new();
+    for row in 0..ROWS {
+        let level = 1.0 - row as f64 / (ROWS - 1) as f64;
+        let label = if row % 3 == 0 { format!("{level:4.2} ┤") } else { "     │".to_owned() };
+        text.push_str(&label);
+        let line: String = (0..COLUMNS)
+            .map(|column| {
+                let reached = filter.acceptance(at(column)) * (ROWS - 1) as f64;
+                let here = (ROWS - 1 - row) as f64;
+                match reached - here {
+                    d if (-0.5..0.5).contains(&d) => '●',
+                    d if d >= 0.5 => '·',
+                    _ => ' ',
+                }
+            })
+            .collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text.push_str("     └");
+    for column in 0..COLUMNS {
+        text.push(if column % 10 == 0 { '┴' } else { '─' });
+    }
+    text.push_str("\n      0.4       0.5       0.6       0.7       0.8       0.9       1.0\n");
+    text.push_str("      resemblance of two documents, and the probability that they meet\n");
+    text
+}

@@ -1,0 +1,112 @@
+//! `scan`: from a crawl to an atlas.
+
+use std::fmt::Write;
+
+use onionskin::{ScanParams, ScanSummary, scan};
+use onionskin_corpus::Options;
+use onionskin_extract::ExtractOptions;
+use onionskin_store::MemoryBudget;
+
+use crate::Exit;
+use crate::args::{Global, ReadingArgs, ScanArgs};
+use crate::output::{ScanWire, bytes, grouped, print, print_json, seconds, table};
+use crate::progress::Bar;
+
+pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
+    let params = params(args);
+    let bar = Bar::new(global);
+    let result = scan(&params, &bar);
+    bar.finish();
+    let summary = result?;
+    if global.json {
+        print_json(&ScanWire::new(&summary, &params.atlas, params.recipe.to_string()))?;
+    } else {
+        print(&describe(&summary))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn params(args: &ScanArgs) -> ScanParams {
+    let mut params = ScanParams::new(args.inputs.clone(), args.output.clone());
+    params.recipe = args.recipe.clone();
+    params.seed = args.seed;
+    params.overwrite = args.overwrite;
+    params.options = options(&args.reading);
+    params.options.task_bytes = args.task_bytes;
+    params.commit_bytes = args.commit_bytes;
+    params.max_bad_records = args.reading.max_bad_records;
+    params.memory = args.resources.memory.unwrap_or_else(MemoryBudget::default_for_machine);
+    if let Some(threads) = args.resources.threads {
+        params.threads = usize::from(threads);
+    }
+    params
+}
+
+fn options(reading: &ReadingArgs) -> Options {
+    // Hostile PDF files are read by a process of their own, which is this program again.
+    let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
+    let pdf_worker = program.map(|program| vec![program, "pdf-worker".to_owned()]).unwrap_or_default();
+    Options {
+        text_field: reading.text_field.clone(),
+        id_field: reading.id_field.clone(),
+        url_field: reading.url_field.clone(),
+        text_is_html: reading.text_is_html,
+        format: reading.format,
+        max_record_bytes: reading.max_record_bytes.bytes(),
+        any_status: reading.any_status,
+        extract: ExtractOptions { pdf: reading.pdf, pdf_worker, ..ExtractOptions::default() },
+        ..Options::default()
+    }
+}
+
+/// How many bad records are shown; the manifest has more.
+const SHOWN: usize = 10;
+
+/// The summary for people.
+pub(crate) fn describe(summary: &ScanSummary) -> String {
+    let mut seen = table(&["seen", "number"]);
+    let mut row = |name: &str, value: u64| {
+        seen.add_row([name.to_owned(), grouped(value)]);
+    };
+    row("documents", summary.documents);
+    row("  of them empty", summary.empty_documents);
+    if summary.revisits > 0 {
+        row("  of them revisits", summary.revisits);
+    }
+    row("words", summary.tokens);
+    row("sites", summary.sites);
+    row("links in pages", summary.links_found);
+    row("links between documents", summary.links);
+    for (chunking, count) in &summary.chunks {
+        row(&format!("chunks {chunking}"), *count);
+    }
+    let mut text = format!("{seen}\n");
+    for (reason, count) in &summary.skipped {
+        let _ = writeln!(text, "passed over: {} × {reason}", grouped(*count));
+    }
+    let bad = summary.bad_record_count();
+    if bad > 0 {
+        let all = grouped(summary.documents + bad);
+        let _ = writeln!(text, "{} of {all} records could not be read:", grouped(bad));
+        for (place, reason) in summary.bad_record_examples.iter().take(SHOWN) {
+            let _ = writeln!(text, "  {place}: {reason}");
+        }
+        if bad > SHOWN as u64 {
+            let _ = writeln!(text, "  … the first 100 are in manifest.json under bad_record_examples");
+        }
+    }
+    let resumed = match summary.resumed_documents {
+        0 => String::new(),
+        n => format!(" ({} documents were there from an earlier run)", grouped(n)),
+    };
+    let _ = writeln!(
+        text,
+        "{} of input, {} of text in {}, {} of processor time, {} of memory at most{resumed}",
+        bytes(summary.input_bytes),
+        bytes(summary.text_bytes),
+        seconds(summary.seconds),
+        seconds(summary.cpu_seconds),
+        summary.peak_memory.map_or_else(|| "unknown amount".to_owned(), bytes),
+    );
+    text
+}

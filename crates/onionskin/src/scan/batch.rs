@@ -1,0 +1,149 @@
+//! What a worker makes of one task: columns, ready to be written.
+
+use std::collections::BTreeMap;
+
+use onionskin_core::{Analyzer, Recipe};
+use onionskin_corpus::{BadRecord, Document, Position, SkipReason, Task, Visitor};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Documents of one task. The buffers travel back to the workers when they have been written.
+#[derive(Default)]
+pub(super) struct Batch {
+    /// The number of the task in the stream.
+    pub number: u64,
+    pub source: u32,
+    /// Where the stream stands after the task.
+    pub position: Position,
+    pub input_bytes: u64,
+    pub text_bytes: u64,
+    pub rows: Vec<Row>,
+    /// The strings of all rows, one after the other.
+    pub strings: String,
+    /// Fingerprints of links, of all rows.
+    pub links: Vec<u64>,
+    /// Fingerprints of chunks, of all rows, for each chunking.
+    pub chunks: Vec<Vec<u64>>,
+    /// How many chunks each row has: rows × chunkings.
+    pub chunk_counts: Vec<u32>,
+    /// Of rows that are not empty.
+    pub sketches: Vec<u32>,
+    pub features: Vec<u64>,
+    pub bad_records: Vec<BadRecord>,
+    pub skipped: BTreeMap<SkipReason, u64>,
+    pub panic: Option<String>,
+}
+
+/// One document. Strings are lengths, in this order, into the strings of the batch; absent is `None`.
+pub(super) struct Row {
+    pub source: u32,
+    pub offset: u64,
+    pub bytes: u64,
+    pub tokens: u64,
+    pub text_fp: Option<u64>,
+    pub fetched_at: Option<i64>,
+    pub payload_sha1: Option<[u8; 20]>,
+    pub revisit: bool,
+    pub url_fp: Option<u64>,
+    pub links: u32,
+    pub id: Option<u32>,
+    pub url: Option<u32>,
+    pub site: Option<u32>,
+    pub title: Option<u32>,
+    pub canonical: Option<u32>,
+    pub media_type: u32,
+}
+
+/// The name under which links and documents meet. Two different addresses meet by chance once in 2⁶⁴ pairs.
+pub(super) fn url_fingerprint(url: &str) -> u64 {
+    xxh3_64(url.as_bytes())
+}
+
+impl Batch {
+    /// Empties the batch for a task.
+    pub fn begin(&mut self, number: u64, task: &Task) {
+        self.number = number;
+        self.source = task.source();
+        self.position = task.position();
+        self.input_bytes = task.input_bytes();
+        self.text_bytes = 0;
+        self.rows.clear();
+        self.strings.clear();
+        self.links.clear();
+        self.chunks.iter_mut().for_each(Vec::clear);
+        self.chunk_counts.clear();
+        self.sketches.clear();
+        self.features.clear();
+        self.bad_records.clear();
+        self.skipped.clear();
+        self.panic = None;
+    }
+
+    pub fn visitor<'a>(&'a mut self, analyzer: &'a mut Analyzer, recipe: &Recipe) -> BatchVisitor<'a> {
+        self.chunks.resize_with(recipe.kept_chunks().len(), Vec::new);
+        BatchVisitor { batch: self, analyzer, keep_sketches: recipe.keeps_sketches() }
+    }
+}
+
+/// Fingerprints documents as they are read.
+pub(super) struct BatchVisitor<'a> {
+    batch: &'a mut Batch,
+    analyzer: &'a mut Analyzer,
+    keep_sketches: bool,
+}
+
+impl BatchVisitor<'_> {
+    fn keep(&mut self, text: &str) -> u32 {
+        self.batch.strings.push_str(text);
+        text.len() as u32
+    }
+
+    fn keep_some(&mut self, text: Option<&str>) -> Option<u32> {
+        text.filter(|text| !text.is_empty()).map(|text| self.keep(text))
+    }
+}
+
+impl Visitor for BatchVisitor<'_> {
+    fn document(&mut self, document: Document<'_>) {
+        let analysis = self.analyzer.analyze(document.text);
+        let batch = &mut *self.batch;
+        batch.text_bytes += document.text.len() as u64;
+        for (nth, column) in batch.chunks.iter_mut().enumerate() {
+            let chunks = analysis.chunks(nth);
+            column.extend_from_slice(chunks);
+            batch.chunk_counts.push(chunks.len() as u32);
+        }
+        if self.keep_sketches {
+            batch.sketches.extend_from_slice(analysis.sketch());
+        }
+        batch.features.extend_from_slice(analysis.features());
+        let (tokens, text_fp) = (analysis.tokens(), analysis.text_fp().map(|fingerprint| fingerprint.0));
+        batch.links.extend(document.links.iter().map(|link| url_fingerprint(link)));
+        let row = Row {
+            source: document.source,
+            offset: document.offset,
+            bytes: document.bytes,
+            tokens,
+            text_fp,
+            fetched_at: document.fetched_at,
+            payload_sha1: document.payload_sha1,
+            revisit: document.revisit,
+            url_fp: document.url.map(url_fingerprint),
+            links: document.links.len() as u32,
+            id: self.keep_some(document.id),
+            url: self.keep_some(document.url),
+            site: self.keep_some(document.site),
+            title: self.keep_some(Some(document.title)),
+            canonical: self.keep_some(document.canonical),
+            media_type: self.keep(document.media_type),
+        };
+        self.batch.rows.push(row);
+    }
+
+    fn bad_record(&mut self, bad: BadRecord) {
+        self.batch.bad_records.push(bad);
+    }
+
+    fn skipped(&mut self, reason: SkipReason) {
+        *self.batch.skipped.entry(reason).or_default() += 1;
+    }
+}

@@ -1,0 +1,98 @@
+//! Links land on documents: two sorts and a merge, within the budget.
+//!
+//! The naive way looks every link up in a table of all addresses, which a large crawl has no memory for. Here addresses and
+//! links are sorted by fingerprint and walked side by side; what meets is sorted by document again. Twelve bytes a link and an
+//! address, each moved twice when it does not fit in memory.
+//!
+//! An address that was scanned more than once belongs to its first document. A link that stands twice in a page is one link; a
+//! link from a page to itself is a link.
+
+use onionskin_store::sort::{SortParams, SortedStream, Sorter};
+use onionskin_store::{MemoryBudget, StagingError};
+
+use super::ScanError;
+use super::writer::{ADDRESSES, LINKS, Writer};
+
+/// Records taken from a stream at a time.
+const BLOCK: usize = 16 << 10;
+
+/// Resolves all links, unless an earlier run has done it. Returns what sorting wrote to disk.
+pub(super) fn resolve(writer: &mut Writer<'_>, memory: MemoryBudget) -> Result<u64, ScanError> {
+    if writer.state().linked {
+        return Ok(0);
+    }
+    // Three sorts are alive at the same time for a moment.
+    let share = memory.share(1, 4);
+    let addresses = sorted(writer, ADDRESSES, share)?;
+    let links = sorted(writer, LINKS, share)?;
+    let mut spilled = addresses.stats().spilled_bytes + links.stats().spilled_bytes;
+
+    let mut resolved = Sorter::<(u32, u32)>::new(SortParams::new(writer.staging.work_dir(), share).dedup())?;
+    let mut addresses = Cursor::new(addresses);
+    let mut links = Cursor::new(links);
+    while let Some((wanted, src)) = links.peek()? {
+        match addresses.peek()? {
+            None => break,
+            Some((address, _)) if address < wanted => addresses.skip(),
+            Some((address, dest)) => {
+                // Sorted by fingerprint and then document, so the first of an address is met first and stays.
+                if address == wanted {
+                    resolved.push((src, dest))?;
+                }
+                links.skip();
+            }
+        }
+    }
+    drop((addresses, links));
+
+    let mut resolved = resolved.finish()?;
+    spilled += resolved.stats().spilled_bytes;
+    let mut block = Vec::with_capacity(BLOCK);
+    let mut count = 0;
+    while resolved.next_block(&mut block, BLOCK)? {
+        let table = writer.staging.links()?;
+        for (src, dest) in block.drain(..) {
+            table.push(src, dest).map_err(StagingError::from)?;
+            count += 1;
+        }
+    }
+    writer.state_mut().links = count;
+    writer.state_mut().linked = true;
+    writer.commit()?;
+    Ok(spilled)
+}
+
+fn sorted(writer: &Writer<'_>, name: &str, share: MemoryBudget) -> Result<SortedStream<(u64, u32)>, ScanError> {
+    let mut sorter = Sorter::new(SortParams::new(writer.staging.work_dir(), share))?;
+    let mut records = writer.staging.raw_records::<(u64, u32)>(name);
+    while let Some(block) = records.next_block().map_err(StagingError::from)? {
+        sorter.push_slice(block)?;
+    }
+    Ok(sorter.finish()?)
+}
+
+/// A sorted stream that can be looked at before it is taken from.
+struct Cursor {
+    stream: SortedStream<(u64, u32)>,
+    block: Vec<(u64, u32)>,
+    at: usize,
+}
+
+impl Cursor {
+    fn new(stream: SortedStream<(u64, u32)>) -> Cursor {
+        Cursor { stream, block: Vec::new(), at: 0 }
+    }
+
+    fn peek(&mut self) -> Result<Option<(u64, u32)>, ScanError> {
+        if self.at == self.block.len() {
+            self.block.clear();
+            self.at = 0;
+            self.stream.next_block(&mut self.block, BLOCK)?;
+        }
+        Ok(self.block.get(self.at).copied())
+    }
+
+    fn skip(&mut self) {
+        self.at += 1;
+    }
+}

@@ -1,0 +1,20 @@
+//! Every table, as Parquet.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    use onionskin_store::Table;
+    let Some((kind, data)) = data.split_first() else { return };
+    let table = match kind % 10 {
+        0 => Table::Documents,
+        1 => Table::Sites,
+        2 => Table::Links,
+        3 => Table::chunks("w4").expect("a table"),
+        4 => Table::Sketches { len: 84 },
+        5 => Table::Features { len: 6 },
+        6 => Table::Pairs,
+        7 => Table::Clusters,
+        8 => Table::Collections,
+        _ => Table::CollectionPages,
+    };
+    let _ = onionskin_store::untrusted::table(&table, data);
+});

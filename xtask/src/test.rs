@@ -1,0 +1,43 @@
+//! Everything that CI runs, in the order in which it is cheapest to fail.
+
+use std::process::Command;
+
+use crate::shell::{apt, command, has, python, root, step};
+use crate::{fuzz, tidy};
+
+/// Oracles and readers of our tables, from the Python index.
+pub(crate) const PYTHON_PACKAGES: &[&str] =
+    &["warcio==1.8.1", "fastwarc", "surt==0.3.1", "pyarrow", "duckdb", "polars", "pytest", "brotli"];
+
+fn cargo(arguments: &[&str]) -> Command {
+    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), arguments)
+}
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
+    tidy::run()?;
+    // Text comes out of PDF and PostScript through these where they are installed.
+    apt(&[("pdftotext", "poppler-utils"), ("gs", "ghostscript")])?;
+    let interpreter = python("python", PYTHON_PACKAGES)?;
+
+    step("tests", cargo(&["test", "--workspace", "--all-targets"]).env("ONIONSKIN_SLOW_TESTS", "1"))?;
+    step("documentation examples", &mut cargo(&["test", "--workspace", "--doc"]))?;
+    step("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
+    step("documentation", cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
+    step("object stores", &mut cargo(&["test", "-p", "onionskin-corpus", "--features", "remote", "--lib"]))?;
+
+    step("binary", &mut cargo(&["build", "-p", "onionskin-cli"]))?;
+    let binary = root().join("target/debug/onionskin");
+    step(
+        "oracles and readers in Python",
+        command(&interpreter, &["-m", "pytest", "-q", "tests/python"]).env("ONIONSKIN", &binary),
+    )?;
+    fuzz::run(&["--seconds", "10"])?;
+    if has("cargo-deny") {
+        step("licences and advisories", &mut cargo(&["deny", "check", "licenses", "bans", "sources"]))?;
+    } else {
+        println!("cargo-deny is not installed: licences were not checked");
+    }
+    println!("all is well");
+    Ok(())
+}
