@@ -170,9 +170,9 @@ fn end_of_regular(bytes: &[u8], mut at: usize) -> usize {
     }
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let word = u64::from_le_bytes(*chunk);
-        let spaces = zeros(word ^ ONES * 0x20);
-        let odd = zeros(word & (ONES * 0xe0)) | zeros(word ^ ONES * 0x7f) | zeros(word ^ ONES * 0xc2);
-        if odd | (spaces & spaces << 8) != 0 {
+        let spaces = zeros(word ^ (ONES * 0x20));
+        let odd = zeros(word & (ONES * 0xe0)) | zeros(word ^ (ONES * 0x7f)) | zeros(word ^ (ONES * 0xc2));
+        if odd | (spaces & (spaces << 8)) != 0 {
             break;
         }
         // A space at the end of the chunk is looked at again, together with what follows it.
