@@ -102,8 +102,13 @@ fn every_cut_is_an_error() {
     let _ = std::panic::take_hook();
 }
 
+/// Few cases in a usual run; many where long tests are asked for.
+fn cases() -> u32 {
+    if std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some() { 200_000 } else { 256 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     /// The decoder may panic inside; nothing may come out but an answer.
     #[test]
