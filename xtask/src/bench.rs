@@ -20,7 +20,10 @@ pub(crate) fn scan(options: &[&str]) -> anyhow::Result<()> {
         }
     }
     let interpreter = python("python-bench", PEERS)?;
-    step("release build", &mut command("cargo", &["build", "--release", "-p", "onionskin-cli", "-p", "onionskin-bench"]))?;
+    step(
+        "release build",
+        &mut command("cargo", &["build", "--release", "-p", "onionskin-cli", "-p", "onionskin-bench"]),
+    )?;
     step(
         "bench scan",
         command(&interpreter, &["bench/scan.py", "--mb", &megabytes.to_string()])

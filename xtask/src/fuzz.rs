@@ -59,7 +59,13 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
                 .arg(&seeds)
                 .arg(format!("-max_total_time={seconds}"))
                 .arg(format!("-artifact_prefix={}/", artifacts.display()))
-                .args(["-timeout=20", "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=0", "-max_len=65536"]),
+                .args([
+                    "-timeout=20",
+                    "-rss_limit_mb=2048",
+                    "-print_final_stats=1",
+                    "-verbosity=0",
+                    "-max_len=65536",
+                ]),
         )?;
     }
     Ok(())

@@ -22,7 +22,8 @@ pub(crate) fn command(program: impl AsRef<std::ffi::OsStr>, arguments: &[&str]) 
 pub(crate) fn step(name: &str, command: &mut Command) -> anyhow::Result<()> {
     println!("── {name}");
     let start = Instant::now();
-    let status = command.status().with_context(|| format!("{name}: cannot start {:?}", command.get_program()))?;
+    let status =
+        command.status().with_context(|| format!("{name}: cannot start {:?}", command.get_program()))?;
     if !status.success() {
         bail!("{name} failed: {status}");
     }
@@ -37,12 +38,16 @@ pub(crate) fn has(program: &str) -> bool {
 
 /// Installs Debian packages that are missing; does nothing where there is no apt.
 pub(crate) fn apt(programs: &[(&str, &str)]) -> anyhow::Result<()> {
-    let missing: Vec<&str> = programs.iter().filter(|(program, _)| !has(program)).map(|(_, package)| *package).collect();
+    let missing: Vec<&str> =
+        programs.iter().filter(|(program, _)| !has(program)).map(|(_, package)| *package).collect();
     if missing.is_empty() {
         return Ok(());
     }
     if !has("apt-get") {
-        println!("not installed, and there is no apt-get: {}; their tests will be told apart", missing.join(", "));
+        println!(
+            "not installed, and there is no apt-get: {}; their tests will be told apart",
+            missing.join(", ")
+        );
         return Ok(());
     }
     let root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.starts_with(b"0\n"));

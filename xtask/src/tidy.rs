@@ -46,7 +46,11 @@ fn check_arrows(complaints: &mut Vec<String>) -> anyhow::Result<()> {
     for entry in std::fs::read_dir(&folder).with_context(|| format!("reading {}", folder.display()))? {
         let path = entry?.path().join("Cargo.toml");
         let Ok(manifest) = std::fs::read_to_string(&path) else { continue };
-        let name = path.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = path
+            .parent()
+            .and_then(Path::file_name)
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         let Some(level) = levels.get(name.as_str()) else {
             complaints.push(format!("crates/{name}: has no level in xtask/src/tidy.rs"));
             continue;
@@ -55,7 +59,8 @@ fn check_arrows(complaints: &mut Vec<String>) -> anyhow::Result<()> {
             match levels.get(dependency) {
                 None => {}
                 Some(below) if below < level => {}
-                Some(_) => complaints.push(format!("crates/{name}: must not depend on {dependency}; arrows point down")),
+                Some(_) => complaints
+                    .push(format!("crates/{name}: must not depend on {dependency}; arrows point down")),
             }
         }
         if !manifest.contains("[lints]\nworkspace = true") {

@@ -45,7 +45,10 @@ pub(crate) fn seconds(value: f64) -> String {
 /// A table whose columns after the first are numbers.
 pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled).set_header(header);
+    table
+        .load_style(UTF8_FULL_CONDENSED)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -136,7 +139,10 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!([0, 999, 1000, 1_204_551].map(grouped), ["0", "999", "1 000", "1 204 551"]);
-        assert_eq!([0, 999, 1000, 1_500_000, u64::MAX].map(bytes), ["0 B", "999 B", "1.0 kB", "1.5 MB", "18446.7 PB"]);
+        assert_eq!(
+            [0, 999, 1000, 1_500_000, u64::MAX].map(bytes),
+            ["0 B", "999 B", "1.0 kB", "1.5 MB", "18446.7 PB"]
+        );
         assert_eq!([0.5, 600.0, 9000.0, 864_000.0].map(seconds), ["0.5 s", "10 min", "2.5 h", "10.0 days"]);
     }
 }

@@ -29,7 +29,9 @@ impl Bar {
     /// A bar for pages being written, whose bytes are not known beforehand.
     pub fn pages(global: &Global, pages: u64) -> Bar {
         let bar = Bar::new(global);
-        let style = ProgressStyle::with_template("{spinner} {msg}  {bar:28} {human_pos}/{human_len} pages  {per_sec}  {eta} left");
+        let style = ProgressStyle::with_template(
+            "{spinner} {msg}  {bar:28} {human_pos}/{human_len} pages  {per_sec}  {eta} left",
+        );
         bar.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         bar.bar.set_length(pages);
         bar

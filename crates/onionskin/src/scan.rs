@@ -170,7 +170,9 @@ pub enum ScanError {
         least: MemoryBudget,
     },
     /// The table of sites does not fit.
-    #[error("{sites} sites fill a quarter of the memory budget of {memory}; raise it (16 to 24 bytes a site are needed)")]
+    #[error(
+        "{sites} sites fill a quarter of the memory budget of {memory}; raise it (16 to 24 bytes a site are needed)"
+    )]
     TooManySites {
         /// Sites so far.
         sites: u64,
@@ -280,13 +282,9 @@ fn stage_params(params: &ScanParams, sources: &[Source]) -> StageParams {
     });
     let scheme = params.recipe.scheme();
     let mut tables = vec![Table::Documents, Table::Sites, Table::Links];
-    tables.extend(
-        params
-            .recipe
-            .kept_chunks()
-            .iter()
-            .map(|chunking| Table::chunks(&chunking.to_string()).expect("a chunking's spelling is a folder name")),
-    );
+    tables.extend(params.recipe.kept_chunks().iter().map(|chunking| {
+        Table::chunks(&chunking.to_string()).expect("a chunking's spelling is a folder name")
+    }));
     if params.recipe.keeps_sketches() {
         tables.push(Table::Sketches { len: scheme.sketch_len() as u32 });
     }
@@ -373,7 +371,8 @@ fn read_all(
 
 fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 #[cfg(test)]

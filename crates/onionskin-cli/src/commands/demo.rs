@@ -43,14 +43,16 @@ struct Seen {
 pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
     let folder = args.output.clone().unwrap_or_else(|| std::env::temp_dir().join("onionskin-demo"));
     prepare(&folder)?;
-    let (pages, truth, atlas) = (folder.join("pages.warc.gz"), folder.join("truth.jsonl"), folder.join("atlas"));
+    let (pages, truth, atlas) =
+        (folder.join("pages.warc.gz"), folder.join("truth.jsonl"), folder.join("atlas"));
 
     let web = Web::new(&WebSpec::of(Preset::Demo, args.pages, args.seed))?;
     let bar = Bar::pages(global, web.n_pages());
     let naming = || format!("writing {}", pages.display());
     let mut file = std::fs::File::create(&pages).with_context(naming)?;
     let options = WarcOptions { gzip: true, ..WarcOptions::default() };
-    web.write_warc(&mut file, 0..web.n_pages(), options, &mut |done, _| bar.set(done, "making a web")).with_context(naming)?;
+    web.write_warc(&mut file, 0..web.n_pages(), options, &mut |done, _| bar.set(done, "making a web"))
+        .with_context(naming)?;
     let planted = write_truth(&web, &truth, &bar)?;
     bar.finish();
 
@@ -62,7 +64,12 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
     let filter = params.recipe.scheme().filter().context("the default recipe has features")?;
     let seen = look(&atlas, &summary, filter)?;
     if global.json {
-        print_json(&DemoWire { r#type: "demo", folder: folder.display().to_string(), planted: &planted, seen: &seen })?;
+        print_json(&DemoWire {
+            r#type: "demo",
+            folder: folder.display().to_string(),
+            planted: &planted,
+            seen: &seen,
+        })?;
     } else {
         print(&describe(&planted, &seen, &summary, &folder))?;
     }
@@ -73,13 +80,20 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
 fn prepare(folder: &Path) -> anyhow::Result<()> {
     let naming = || format!("preparing {}", folder.display());
     std::fs::create_dir_all(folder).with_context(naming)?;
-    let entries: Vec<PathBuf> =
-        std::fs::read_dir(folder).with_context(naming)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().with_context(naming)?;
+    let entries: Vec<PathBuf> = std::fs::read_dir(folder)
+        .with_context(naming)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()
+        .with_context(naming)?;
     if !entries.is_empty() && !folder.join(MARK).exists() {
-        bail!("{} is not empty and was not made by a demo; name another folder with --output", folder.display());
+        bail!(
+            "{} is not empty and was not made by a demo; name another folder with --output",
+            folder.display()
+        );
     }
     for entry in entries {
-        if entry.is_dir() { std::fs::remove_dir_all(&entry) } else { std::fs::remove_file(&entry) }.with_context(naming)?;
+        if entry.is_dir() { std::fs::remove_dir_all(&entry) } else { std::fs::remove_file(&entry) }
+            .with_context(naming)?;
     }
     std::fs::write(folder.join(MARK), "").with_context(naming)
 }

@@ -55,7 +55,12 @@ pub(crate) fn run(args: &GenerateArgs, global: &Global) -> anyhow::Result<Exit> 
 
 #[expect(clippy::print_stderr, reason = "a remark beside the data")]
 fn told(written: &Written) {
-    eprintln!("{} pages, {} in {} files", grouped(written.pages), bytes(written.bytes), grouped(written.files));
+    eprintln!(
+        "{} pages, {} in {} files",
+        grouped(written.pages),
+        bytes(written.bytes),
+        grouped(written.files)
+    );
 }
 
 /// Writes what is true of a web.
@@ -83,7 +88,8 @@ fn write(args: &GenerateArgs, web: &Web, to_stdout: bool, bar: &Bar) -> anyhow::
     }
     let shard_bytes = args.shard_bytes.map_or(u64::MAX, MemoryBudget::bytes);
     // JSON lines in one piece may be given the name of a file.
-    let one_file = args.format == OutputFormat::Jsonl && args.shard_bytes.is_none() && args.output.extension().is_some();
+    let one_file =
+        args.format == OutputFormat::Jsonl && args.shard_bytes.is_none() && args.output.extension().is_some();
     let folder = if one_file { args.output.parent() } else { Some(args.output.as_path()) };
     if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
         std::fs::create_dir_all(folder).with_context(naming)?;
@@ -161,7 +167,9 @@ impl<W: Write> Encoder<W> {
     fn new(out: W, compression: Option<Compression>) -> io::Result<Encoder<W>> {
         Ok(match compression {
             None => Encoder::Plain(out),
-            Some(Compression::Gz) => Encoder::Gz(flate2::write::GzEncoder::new(out, flate2::Compression::fast())),
+            Some(Compression::Gz) => {
+                Encoder::Gz(flate2::write::GzEncoder::new(out, flate2::Compression::fast()))
+            }
             Some(Compression::Zst) => Encoder::Zst(zstd::Encoder::new(out, 3)?),
         })
     }

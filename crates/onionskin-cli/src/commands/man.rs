@@ -10,6 +10,7 @@ use crate::args::Args;
 
 pub(crate) fn run(folder: &Path) -> anyhow::Result<Exit> {
     std::fs::create_dir_all(folder).with_context(|| format!("making {}", folder.display()))?;
-    clap_mangen::generate_to(Args::command(), folder).with_context(|| format!("writing man pages to {}", folder.display()))?;
+    clap_mangen::generate_to(Args::command(), folder)
+        .with_context(|| format!("writing man pages to {}", folder.display()))?;
     Ok(Exit::Done)
 }

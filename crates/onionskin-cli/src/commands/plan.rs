@@ -45,7 +45,12 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
     let far = args.far.unwrap_or(args.threshold * 5.0 / 6.0);
     let filter = match args.filter {
         Some(filter) => filter,
-        None => choose(Target { threshold: args.threshold, miss: args.miss, far, false_accept: args.false_accept })?,
+        None => choose(Target {
+            threshold: args.threshold,
+            miss: args.miss,
+            far,
+            false_accept: args.false_accept,
+        })?,
     };
     let threshold = if args.filter.is_some() { filter.half_point() } else { args.threshold };
     let far = if args.filter.is_some() { threshold * 5.0 / 6.0 } else { far };
@@ -74,7 +79,11 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
         cpu_seconds: speed.map(|speed| text_bytes / speed),
         curve: (0..=100).map(|i| f64::from(i) / 100.0).map(|x| (x, filter.acceptance(x))).collect(),
     };
-    if global.json { print_json(&wire)? } else { print(&describe(&wire, filter, args))? }
+    if global.json {
+        print_json(&wire)?
+    } else {
+        print(&describe(&wire, filter, args))?
+    }
     Ok(Exit::Done)
 }
 
@@ -148,7 +157,11 @@ fn describe(plan: &PlanWire, filter: FeatureFilter, args: &PlanArgs) -> String {
         "filter     {} features of {} minima, {} must agree: {} bytes a document",
         plan.k, plan.s, plan.r, plan.bytes_per_document
     );
-    let _ = writeln!(text, "half point {:.3}: pairs of this resemblance are found every second time", plan.half_point);
+    let _ = writeln!(
+        text,
+        "half point {:.3}: pairs of this resemblance are found every second time",
+        plan.half_point
+    );
     let _ = writeln!(text, "misses     {} of pairs at {:.3}", rate(plan.miss_at_threshold), plan.threshold);
     let _ = writeln!(text, "lets pass  {} of pairs at {:.3}\n", rate(plan.accepted_at_far), plan.far);
     text.push_str(&curve(filter));
@@ -165,7 +178,10 @@ fn describe(plan: &PlanWire, filter: FeatureFilter, args: &PlanArgs) -> String {
         grouped(plan.documents),
         grouped(args.mean_words)
     );
-    let _ = writeln!(text, "memory     what --memory allows; 160 MB and 48 MB a thread are enough for full speed");
+    let _ = writeln!(
+        text,
+        "memory     what --memory allows; 160 MB and 48 MB a thread are enough for full speed"
+    );
     if let (Some(speed), Some(time)) = (plan.text_bytes_per_cpu_second, plan.cpu_seconds) {
         let _ = writeln!(
             text,

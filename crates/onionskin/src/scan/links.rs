@@ -62,7 +62,11 @@ pub(super) fn resolve(writer: &mut Writer<'_>, memory: MemoryBudget) -> Result<u
     Ok(spilled)
 }
 
-fn sorted(writer: &Writer<'_>, name: &str, share: MemoryBudget) -> Result<SortedStream<(u64, u32)>, ScanError> {
+fn sorted(
+    writer: &Writer<'_>,
+    name: &str,
+    share: MemoryBudget,
+) -> Result<SortedStream<(u64, u32)>, ScanError> {
     let mut sorter = Sorter::new(SortParams::new(writer.staging.work_dir(), share))?;
     let mut records = writer.staging.raw_records::<(u64, u32)>(name);
     while let Some(block) = records.next_block().map_err(StagingError::from)? {

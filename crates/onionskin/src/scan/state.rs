@@ -43,9 +43,13 @@ impl State {
     }
 
     pub fn from_json(value: Value, sources: usize) -> Result<State, ScanError> {
-        let state: State = serde_json::from_value(value).map_err(|error| ScanError::State(error.to_string()))?;
+        let state: State =
+            serde_json::from_value(value).map_err(|error| ScanError::State(error.to_string()))?;
         if state.per_source.len() != sources {
-            return Err(ScanError::State(format!("it knows {} inputs, not {sources}", state.per_source.len())));
+            return Err(ScanError::State(format!(
+                "it knows {} inputs, not {sources}",
+                state.per_source.len()
+            )));
         }
         Ok(state)
     }

@@ -114,7 +114,13 @@ fn what_was_planted_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let web = demo_web(900);
     let warc = folder.path().join("a.warc");
-    web.write_warc(&mut fs::File::create(&warc).unwrap(), 0..web.n_pages(), WarcOptions::default(), &mut |_, _| {}).unwrap();
+    web.write_warc(
+        &mut fs::File::create(&warc).unwrap(),
+        0..web.n_pages(),
+        WarcOptions::default(),
+        &mut |_, _| {},
+    )
+    .unwrap();
     let atlas = folder.path().join("atlas");
     let seen = scan(&params(&[warc.display().to_string()], &atlas), &Quiet).unwrap();
     let planted = web.summary();
@@ -195,14 +201,21 @@ fn tables_hold_what_the_analyzer_says() {
 fn bad_records_are_counted_and_limited() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("a.jsonl");
-    fs::write(&input, "{\"text\":\"one good line\"}\n{broken\n{\"text\":7}\n{\"text\":\"another good line\"}\n").unwrap();
+    fs::write(
+        &input,
+        "{\"text\":\"one good line\"}\n{broken\n{\"text\":7}\n{\"text\":\"another good line\"}\n",
+    )
+    .unwrap();
     let inputs = [input.display().to_string()];
     let atlas = folder.path().join("atlas");
     let mut params = params(&inputs, &atlas);
 
     params.max_bad_records = Some(1);
     let error = scan(&params, &Quiet).unwrap_err().to_string();
-    assert!(error.contains("2 bad records are more than the 1") && error.contains("a.jsonl, byte"), "{error}");
+    assert!(
+        error.contains("2 bad records are more than the 1") && error.contains("a.jsonl, byte"),
+        "{error}"
+    );
 
     // The limit is not part of the job: the same scan with a higher one goes through.
     params.max_bad_records = Some(2);
@@ -219,7 +232,11 @@ fn links_go_to_the_first_document_of_an_address() {
     let folder = tempfile::tempdir().unwrap();
     let site = folder.path().join("www.example.org");
     fs::create_dir(&site).unwrap();
-    fs::write(site.join("a.html"), "<p>a <a href=b.html>b</a> <a href='b.html#x'>b</a> <a href=/c.html>gone</a>").unwrap();
+    fs::write(
+        site.join("a.html"),
+        "<p>a <a href=b.html>b</a> <a href='b.html#x'>b</a> <a href=/c.html>gone</a>",
+    )
+    .unwrap();
     fs::write(site.join("b.html"), "<p>b <a href=a.html>a</a> <a href=b.html>itself</a>").unwrap();
     let tree = folder.path().display().to_string();
     let out = tempfile::tempdir().unwrap();
@@ -248,7 +265,14 @@ fn many_links_spill() {
     let (staging, _) = Staging::open(&atlas, stage_params(&params, &sources)).unwrap();
     let mut writer = Writer::new(&params, &sources, staging, State::new(sources.len()), &Quiet).unwrap();
     let options = params.options.clone();
-    read_all(&params, &options, Tasks::new(Arc::clone(&sources), Arc::new(options.clone())), &mut writer, &sources).unwrap();
+    read_all(
+        &params,
+        &options,
+        Tasks::new(Arc::clone(&sources), Arc::new(options.clone())),
+        &mut writer,
+        &sources,
+    )
+    .unwrap();
     writer.finish_reading().unwrap();
     let spilled = links::resolve(&mut writer, MemoryBudget::from_bytes(400 << 10)).unwrap();
     assert!(spilled > 0, "four hundred kilobytes do not hold a megabyte of links");

@@ -167,7 +167,10 @@ impl<'a> Writer<'a> {
             let row = SiteRow { site, host, registered_domain: registered_domain(host) };
             self.staging.sites()?.push(&row).map_err(StagingError::from)?;
             if self.sites.bytes_when_grown() > self.memory.bytes() / 4 {
-                return Err(ScanError::TooManySites { sites: u64::from(self.sites.len()), memory: self.memory });
+                return Err(ScanError::TooManySites {
+                    sites: u64::from(self.sites.len()),
+                    memory: self.memory,
+                });
             }
         }
         Ok(site)
@@ -235,7 +238,10 @@ impl<'a> Writer<'a> {
 
     fn note_bad_records(&mut self, batch: &Batch) -> Result<(), ScanError> {
         for bad in &batch.bad_records {
-            let place = self.sources.get(bad.source as usize).map_or_else(String::new, |source| source.place(bad.offset));
+            let place = self
+                .sources
+                .get(bad.source as usize)
+                .map_or_else(String::new, |source| source.place(bad.offset));
             self.progress.event(Event::BadRecord { bad, place: &place });
             *self.state.bad_records.entry(bad.reason.code().to_owned()).or_default() += 1;
             if let Some(count) = self.state.per_source.get_mut(bad.source as usize) {
@@ -245,7 +251,12 @@ impl<'a> Writer<'a> {
             if let Some(limit) = self.max_bad_records
                 && count > limit
             {
-                return Err(ScanError::TooManyBadRecords { count, limit, place, reason: bad.reason.to_string() });
+                return Err(ScanError::TooManyBadRecords {
+                    count,
+                    limit,
+                    place,
+                    reason: bad.reason.to_string(),
+                });
             }
             if self.state.bad_record_examples.len() < BAD_RECORD_EXAMPLES {
                 self.state.bad_record_examples.push((place, bad.reason.to_string()));
@@ -303,7 +314,8 @@ impl<'a> Writer<'a> {
             }
             if !state.bad_record_examples.is_empty() {
                 let examples = state.bad_record_examples.iter();
-                let examples = examples.map(|(place, reason)| serde_json::json!({ "place": place, "reason": reason }));
+                let examples =
+                    examples.map(|(place, reason)| serde_json::json!({ "place": place, "reason": reason }));
                 manifest.more.insert("bad_record_examples".to_owned(), examples.collect());
             }
         })?;

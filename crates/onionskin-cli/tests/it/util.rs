@@ -1,0 +1,99 @@
+//! A folder for a test and the program in it.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A folder that goes with the test.
+pub struct Dir(tempfile::TempDir);
+
+impl Dir {
+    pub fn new() -> Dir {
+        Dir(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// The program, with this folder as its own.
+    pub fn onionskin(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_onionskin"));
+        command.args(arguments).current_dir(self.0.path()).env_remove("RUST_LOG").env("NO_COLOR", "1");
+        command.env_remove("ONIONSKIN_MEMORY").env_remove("ONIONSKIN_THREADS");
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Outcome {
+        Outcome::of(self.onionskin(arguments).stdin(Stdio::null()).output().unwrap())
+    }
+
+    pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Outcome {
+        let mut child = self
+            .onionskin(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let input = input.to_vec();
+        let feeder = std::thread::spawn(move || {
+            let _ = stdin.write_all(&input);
+        });
+        let outcome = Outcome::of(child.wait_with_output().unwrap());
+        feeder.join().unwrap();
+        outcome
+    }
+
+    /// Runs with `--json` and gives the one object that was printed.
+    pub fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let mut all = arguments.to_vec();
+        all.push("--json");
+        let outcome = self.run(&all);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        serde_json::from_str(&outcome.stdout).unwrap()
+    }
+}
+
+pub struct Outcome {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Outcome {
+    fn of(output: Output) -> Outcome {
+        Outcome {
+            code: output.status.code().expect("the program was not killed"),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+/// Every file below a folder, by path.
+pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(here) = folders.pop() {
+        for entry in std::fs::read_dir(here).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, std::fs::read(path).unwrap());
+            }
+        }
+    }
+    found
+}
