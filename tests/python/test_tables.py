@@ -39,7 +39,7 @@ def test_every_reader_counts_the_same_rows(atlas):
             continue
         names = [str(file) for file in files]
         assert sum(pyarrow.parquet.read_table(file).num_rows for file in files) == rows, name
-        assert duckdb.sql("SELECT count(*) FROM read_parquet($files)", params={"files": names}).fetchone()[0] == rows, name
+        assert duckdb.sql("SELECT count(*) FROM read_parquet($files)", params={"files": names}).fetchall()[0][0] == rows, name
         assert polars.scan_parquet(names).select(polars.len()).collect().item() == rows, name
         seen += 1
     assert seen >= 8
@@ -62,7 +62,7 @@ def test_links_join_documents(atlas):
     joined = duckdb.sql(
         "SELECT count(*) FROM read_parquet($links) l JOIN read_parquet($docs) a ON l.src = a.doc JOIN read_parquet($docs) b ON l.dest = b.doc",
         params={"links": paths["links"], "docs": paths["documents"]},
-    ).fetchone()[0]
+    ).fetchall()[0][0]
     manifest = json.loads((atlas / "manifest.json").read_text())
     assert joined == manifest["counts"]["links"] > 0
 
@@ -70,7 +70,7 @@ def test_links_join_documents(atlas):
 def test_exact_copies_by_sql(atlas):
     truth = onionskin("demo", "-o", atlas.parent / "demo", "--pages", 800, "--json")
     documents = str(pathlib.Path(atlas.parent / "demo" / "atlas" / "documents" / "*.parquet"))
-    copies = duckdb.sql(f"SELECT count(text_fp) - count(DISTINCT text_fp) FROM '{documents}'").fetchone()[0]
+    copies = duckdb.sql(f"SELECT count(text_fp) - count(DISTINCT text_fp) FROM '{documents}'").fetchall()[0][0]
     assert copies == truth["planted"]["exact_copies"] > 0
 
 

@@ -183,7 +183,7 @@ pub(crate) struct PlanArgs {
     /// The share of pairs at the threshold that may be missed.
     #[arg(long, default_value_t = 0.01, value_name = "RATE")]
     pub miss: f64,
-    /// Pairs of this resemblance and less are not wanted [default: five sixths of the threshold]
+    /// Pairs of this resemblance and less are not wanted [default: two thirds of the threshold]
     #[arg(long, value_name = "RESEMBLANCE")]
     pub far: Option<f64>,
     /// The share of pairs at `--far` that may be accepted.

@@ -42,7 +42,7 @@ struct DiskWire {
 }
 
 pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
-    let far = args.far.unwrap_or(args.threshold * 5.0 / 6.0);
+    let far = args.far.unwrap_or(args.threshold * 2.0 / 3.0);
     let filter = match args.filter {
         Some(filter) => filter,
         None => choose(Target {
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
         })?,
     };
     let threshold = if args.filter.is_some() { filter.half_point() } else { args.threshold };
-    let far = if args.filter.is_some() { threshold * 5.0 / 6.0 } else { far };
+    let far = if args.filter.is_some() { threshold * 2.0 / 3.0 } else { far };
     let recipe = with_filter(filter);
     let disk = disk(&recipe, args.documents, args.mean_words);
     let disk_bytes = disk.iter().map(|table| table.bytes).sum();
