@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{GlobBuilder, GlobMatcher};
-use onionskin_warc::wacz::{Wacz, WaczError};
+use onionskin_warc::wacz::{self, Wacz, WaczError};
 use walkdir::WalkDir;
 
 use crate::options::{Format, Options};
@@ -79,6 +79,9 @@ pub enum DiscoverError {
         /// The input as given.
         input: String,
     },
+    /// Standard input is named twice.
+    #[error("-: standard input can be given only once")]
+    StandardInputTwice,
     /// The operating system said no.
     #[error("{path}")]
     Io {
@@ -105,7 +108,7 @@ pub fn discover(inputs: &[String], options: &Options) -> Result<Vec<Source>, Dis
     if inputs.is_empty() {
         return Err(DiscoverError::NoInput);
     }
-    let mut discovery = Discovery { options, sources: Vec::new(), tree: None };
+    let mut discovery = Discovery { options, sources: Vec::new(), has_standard_input: false, tree: None };
     for input in inputs {
         match input.strip_prefix('@') {
             // A file whose own name begins with @ can be given as ./@name.
@@ -122,6 +125,7 @@ const REMOTE_SCHEMES: [&str; 6] = ["s3://", "gs://", "az://", "abfs://", "http:/
 struct Discovery<'a> {
     options: &'a Options,
     sources: Vec<Source>,
+    has_standard_input: bool,
     /// The tree that the next file may still join.
     tree: Option<OpenTree>,
 }
@@ -147,6 +151,9 @@ impl Discovery<'_> {
 
     fn add(&mut self, input: &str) -> Result<(), DiscoverError> {
         if input == "-" {
+            if std::mem::replace(&mut self.has_standard_input, true) {
+                return Err(DiscoverError::StandardInputTwice);
+            }
             return self.add_stream("-", Box::new(io::stdin()));
         }
         if REMOTE_SCHEMES.iter().any(|scheme| input.starts_with(scheme)) {
@@ -169,6 +176,39 @@ impl Discovery<'_> {
         }
     }
 
+    #[cfg(feature = "remote")]
+    fn add_remote(&mut self, input: &str) -> Result<(), DiscoverError> {
+        let failed = |reason: String| DiscoverError::Remote { input: input.to_owned(), reason };
+        let found = crate::remote::find(input).map_err(failed)?;
+        if found.is_empty() {
+            return Err(DiscoverError::NoMatch { input: input.to_owned() });
+        }
+        let named = found.len() == 1 && found[0].name == input;
+        self.finish_tree();
+        for object in found {
+            let mut head = Vec::new();
+            let read = object.open().take(HEAD_BYTES as u64).read_to_end(&mut head);
+            read.map_err(|error| failed(format!("{}: {error}", object.name)))?;
+            let file_name = object.name.rsplit('/').next().unwrap_or_default();
+            let sniffed = sniff(&head, file_name);
+            let format = match self.options.format.or(sniffed.format) {
+                Some(format) => format,
+                None if named => return Err(unknown(input)),
+                // Told, and counted, when its turn comes.
+                None => Format::Tree,
+            };
+            self.push(Source {
+                name: object.name.clone(),
+                bytes: object.len,
+                format,
+                encoding: sniffed.encoding,
+                location: Location::Remote(object),
+            });
+        }
+        Ok(())
+    }
+
+    #[cfg(not(feature = "remote"))]
     fn add_remote(&mut self, input: &str) -> Result<(), DiscoverError> {
         Err(DiscoverError::RemoteNotBuilt { input: input.to_owned() })
     }
@@ -270,49 +310,19 @@ impl Discovery<'_> {
 
     fn push_file(&mut self, name: String, path: PathBuf, bytes: u64, format: Format, encoding: Encoding) {
         self.finish_tree();
-        if format == Format::Wacz && self.push_wacz(&name, &path) {
-            return;
-        }
-        self.sources.push(Source { name, bytes, format, encoding, location: Location::File(path) });
+        self.push(Source { name, bytes, format, encoding, location: Location::File(path) });
     }
 
-    /// Each WARC file in a WACZ is a source. `false` when it cannot be opened, which reading it will tell.
-    fn push_wacz(&mut self, name: &str, path: &Path) -> bool {
-        let opened =
-            File::open(path).map_err(WaczError::from).and_then(|file| Wacz::open(BufReader::new(file)));
-        let Ok(wacz) = opened else { return false };
-        for member in wacz.members() {
-            let (location, encoding) = match member.stored_at {
-                Some(start) => {
-                    let location = Location::Slice { path: path.to_owned(), start, len: member.bytes };
-                    let source = Source {
-                        name: String::new(),
-                        bytes: member.bytes,
-                        format: Format::Warc,
-                        encoding: Encoding::Plain,
-                        location,
-                    };
-                    let mut head = Vec::new();
-                    let read = source
-                        .open_stream()
-                        .and_then(|input| input.take(HEAD_BYTES as u64).read_to_end(&mut head));
-                    let encoding = if read.is_ok() { Encoding::of(&head) } else { Encoding::Plain };
-                    (source.location, encoding)
-                }
-                None => (
-                    Location::WaczMember { path: path.to_owned(), name: member.name.clone() },
-                    Encoding::Plain,
-                ),
-            };
-            self.sources.push(Source {
-                name: format!("{name}/{}", member.name),
-                bytes: member.bytes,
-                format: Format::Warc,
-                encoding,
-                location,
-            });
+    /// Each WARC file in a WACZ is a source of its own.
+    fn push(&mut self, source: Source) {
+        if source.format == Format::Wacz
+            && let Ok(members) = wacz_members(&source)
+        {
+            self.sources.extend(members);
+        } else {
+            // A WACZ that cannot be opened is told of when it is read.
+            self.sources.push(source);
         }
-        true
     }
 
     fn finish_tree(&mut self) {
@@ -330,6 +340,28 @@ impl Discovery<'_> {
             location: Location::Tree(Arc::new(files)),
         });
     }
+}
+
+fn wacz_members(source: &Source) -> Result<Vec<Source>, WaczError> {
+    let wacz = Wacz::open(BufReader::new(source.open()?))?;
+    let whole = Arc::new(source.clone());
+    let member_source = |member: &wacz::Member| {
+        let whole = Arc::clone(&whole);
+        let location = match member.stored_at {
+            Some(start) => Location::Slice { whole, start, len: member.bytes },
+            None => Location::WaczMember { whole, name: member.name.clone() },
+        };
+        let name = format!("{}/{}", source.name, member.name);
+        let mut found =
+            Source { name, bytes: member.bytes, format: Format::Warc, encoding: Encoding::Plain, location };
+        if member.stored_at.is_some() {
+            let mut head = Vec::new();
+            found.open()?.take(4).read_to_end(&mut head)?;
+            found.encoding = Encoding::of(&head);
+        }
+        Ok(found)
+    };
+    wacz.members().iter().map(member_source).collect()
 }
 
 fn unknown(input: &str) -> DiscoverError {

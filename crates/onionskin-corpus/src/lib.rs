@@ -49,11 +49,14 @@ mod decode;
 mod discover;
 mod document;
 mod feed;
+mod json;
 mod jsonl;
 mod lines;
 mod options;
 mod parquet;
 mod record;
+#[cfg(feature = "remote")]
+mod remote;
 mod sniff;
 mod source;
 mod task;

@@ -17,6 +17,9 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A step when a stream is decoded into a block.
 const STEP_BYTES: usize = 64 << 10;
 
+/// Room that is made ahead for a block.
+const MAX_RESERVE: usize = 8 << 20;
+
 /// A line, or word that there was one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
@@ -294,8 +297,8 @@ impl<R: Read> BlockReader<R> {
         while self.pending.len() < wanted && !self.at_end {
             let len = self.pending.len();
             if len >= STEP_BYTES {
-                // Not before the stream has shown that it is more than small.
-                self.pending.reserve_exact(wanted - len);
+                // Not before the stream has shown that it is more than small, and not all that may be allowed.
+                self.pending.reserve_exact((wanted - len).min(MAX_RESERVE));
             }
             self.pending.resize(len + STEP_BYTES.min(wanted - len).max(1024), 0);
             let read = read_some(&mut self.input, &mut self.pending[len..]);

@@ -6,6 +6,7 @@
 use memchr::{memchr, memmem};
 
 use crate::decode::decode_head;
+use crate::json::{JsonBuffers, find_fields};
 use crate::options::Format;
 
 /// How much of a file is looked at.
@@ -143,7 +144,10 @@ fn looks_like_json_lines(head: &[u8]) -> bool {
         return false;
     }
     match memchr(b'\n', rest) {
-        Some(end) => serde_json::from_slice::<serde::de::IgnoredAny>(&rest[..end]).is_ok(),
+        Some(end) => {
+            let line = str::from_utf8(&rest[..end]);
+            line.is_ok_and(|line| find_fields(line, [None; 3], &mut JsonBuffers::default()).is_ok())
+        }
         // One line longer than the head, or a whole file of one line. `{"` and a colon is enough of a promise; a style
         // sheet or a template does not begin so.
         None => {

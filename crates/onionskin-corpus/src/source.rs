@@ -39,17 +39,19 @@ pub(crate) enum Location {
     File(PathBuf),
     /// A part of a file that is a file itself: a member of a WACZ that is stored as it is.
     Slice {
-        path: PathBuf,
+        whole: Arc<Source>,
         start: u64,
         len: u64,
     },
     /// A member of a WACZ that is compressed again.
     WaczMember {
-        path: PathBuf,
+        whole: Arc<Source>,
         name: String,
     },
     Stream(Stream),
     Tree(Arc<TreeFiles>),
+    #[cfg(feature = "remote")]
+    Remote(crate::remote::RemoteObject),
 }
 
 /// A pipe: whoever takes it first has it.
@@ -124,7 +126,9 @@ impl Source {
     pub(crate) fn open(&self) -> io::Result<Box<dyn Input>> {
         match &self.location {
             Location::File(path) => Ok(Box::new(File::open(path)?)),
-            Location::Slice { path, start, len } => Ok(Box::new(Slice::open(path, *start, *len)?)),
+            Location::Slice { whole, start, len } => Ok(Box::new(Slice::open(whole, *start, *len)?)),
+            #[cfg(feature = "remote")]
+            Location::Remote(object) => Ok(Box::new(object.open())),
             Location::Stream(_) | Location::WaczMember { .. } => {
                 let message = format!("{} needs a file and cannot be read from a pipe", self.format);
                 Err(io::Error::new(io::ErrorKind::Unsupported, message))
@@ -137,7 +141,9 @@ impl Source {
     pub(crate) fn open_stream(&self) -> io::Result<Box<dyn Read + Send>> {
         match &self.location {
             Location::File(path) => Ok(Box::new(File::open(path)?)),
-            Location::Slice { path, start, len } => Ok(Box::new(Slice::open(path, *start, *len)?)),
+            Location::Slice { whole, start, len } => Ok(Box::new(Slice::open(whole, *start, *len)?)),
+            #[cfg(feature = "remote")]
+            Location::Remote(object) => Ok(Box::new(object.open())),
             Location::Stream(stream) => stream.take(),
             Location::Tree(_) | Location::WaczMember { .. } => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "not one file"))
@@ -148,17 +154,17 @@ impl Source {
 
 /// A part of a file, as a file of its own.
 struct Slice {
-    file: File,
+    whole: Box<dyn Input>,
     start: u64,
     len: u64,
     position: u64,
 }
 
 impl Slice {
-    fn open(path: &Path, start: u64, len: u64) -> io::Result<Slice> {
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(start))?;
-        Ok(Slice { file, start, len, position: 0 })
+    fn open(whole: &Source, start: u64, len: u64) -> io::Result<Slice> {
+        let mut whole = whole.open()?;
+        whole.seek(SeekFrom::Start(start))?;
+        Ok(Slice { whole, start, len, position: 0 })
     }
 }
 
@@ -166,7 +172,7 @@ impl Read for Slice {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.len.saturating_sub(self.position)).unwrap_or(usize::MAX);
         let wanted = into.len().min(left);
-        let n = self.file.read(&mut into[..wanted])?;
+        let n = self.whole.read(&mut into[..wanted])?;
         self.position += n as u64;
         Ok(n)
     }
@@ -181,7 +187,7 @@ impl Seek for Slice {
         };
         let invalid = || io::Error::new(io::ErrorKind::InvalidInput, "seek outside the file");
         let position = position.ok_or_else(invalid)?;
-        self.file.seek(SeekFrom::Start(self.start.checked_add(position).ok_or_else(invalid)?))?;
+        self.whole.seek(SeekFrom::Start(self.start.checked_add(position).ok_or_else(invalid)?))?;
         self.position = position;
         Ok(position)
     }

@@ -6,9 +6,11 @@
 
 use std::sync::Arc;
 
+use onionskin_extract::url;
+
 use crate::document::{BadReason, BadRecord, Visitor};
 use crate::feed::{Feed, Next, Work};
-use crate::jsonl::JsonBuffers;
+use crate::json::JsonBuffers;
 use crate::options::Options;
 use crate::parquet;
 use crate::record::Extraction;
@@ -183,7 +185,15 @@ impl Task {
             Work::Tree(files, group) => tree::run(&files, group, index, options, scratch, visitor),
             Work::Whole(Ok(Some(bytes))) => {
                 scratch.file = bytes;
-                let record = tree::FileRecord { source: index, offset: 0, name: &source.name, url: None };
+                // A page that was fetched from its own address.
+                let is_page = source.name.starts_with("http://") || source.name.starts_with("https://");
+                let address = if is_page { url::normalize(&source.name) } else { None };
+                let record = tree::FileRecord {
+                    source: index,
+                    offset: 0,
+                    name: &source.name,
+                    url: address.as_deref(),
+                };
                 tree::emit(record, scratch, visitor);
             }
             Work::Whole(Ok(None)) => {

@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use onionskin_extract::{MediaType, url};
+use onionskin_extract::{media_type_of_extension, url};
 
 use crate::decode::{decoder, read_bounded};
 use crate::document::{BadReason, BadRecord, SkipReason, Visitor};
@@ -80,7 +80,7 @@ pub(crate) fn emit(record: FileRecord<'_>, scratch: &mut Scratch, visitor: &mut 
     let FileRecord { source, offset, name, url } = record;
     let bare = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     let ending = bare.rsplit_once('.').map_or("", |(_, ending)| ending);
-    let declared = MediaType::from_extension(ending).map(MediaType::as_str);
+    let declared = media_type_of_extension(ending);
     let payload =
         Payload { source, offset, id: Some(name), url, bytes: &scratch.file, declared, ..Payload::default() };
     payload.emit(&mut scratch.extraction, visitor);

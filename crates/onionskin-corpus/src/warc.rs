@@ -4,10 +4,8 @@
 //! again; the others are about the crawl and are counted. A file with a gzip member for each record is cut into byte ranges
 //! that workers enter on their own; any other is decoded in order, and handed out in blocks of records.
 
-use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
-use std::path::Path;
 
 use onionskin_extract::url;
 use onionskin_warc::wacz::{Wacz, WaczError};
@@ -19,7 +17,7 @@ use onionskin_warc::{
 use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
 use crate::options::Options;
 use crate::record::{Extraction, Payload};
-use crate::source::Location;
+use crate::source::{Location, Source};
 
 /// No block has more records than this, however small they are.
 const MAX_RECORDS: usize = 4096;
@@ -121,18 +119,18 @@ impl RecordRunner<'_> {
 
     /// A WARC file that lies compressed in a WACZ.
     pub(crate) fn wacz_member(&mut self, location: &Location) {
-        let Location::WaczMember { path, name } = location else { return };
-        if let Err(reason) = self.try_wacz_member(path, name) {
+        let Location::WaczMember { whole, name } = location else { return };
+        if let Err(reason) = self.try_wacz_member(whole, name) {
             self.bad(0, reason);
         }
     }
 
-    fn try_wacz_member(&mut self, path: &Path, name: &str) -> Result<(), BadReason> {
+    fn try_wacz_member(&mut self, whole: &Source, name: &str) -> Result<(), BadReason> {
         let broken = |error: WaczError| match error {
             WaczError::Io(error) => BadReason::Io { detail: error.to_string() },
             other => BadReason::BrokenWarc { detail: other.to_string() },
         };
-        let file = File::open(path).map_err(|error| BadReason::Io { detail: error.to_string() })?;
+        let file = whole.open().map_err(|error| BadReason::Io { detail: error.to_string() })?;
         let mut wacz = Wacz::open(BufReader::new(file)).map_err(broken)?;
         let Some(member) = wacz.members().iter().find(|member| member.name == name).cloned() else {
             return Err(BadReason::BrokenWarc { detail: "changed while it was read".to_owned() });

@@ -243,74 +243,7 @@ fn a_file_that_vanished_is_told_and_the_next_one_read() {
     assert_eq!(bad, [(0, "io"), (1, "io")]);
 }
 
-/// Picks the fields out of a whole value.
-fn naive_parse(line: &str, paths: [&str; 3]) -> Option<[Value; 3]> {
-    let value: Value = serde_json::from_str(line).ok()?;
-    value.as_object()?;
-    Some(paths.map(|path| match value.get(path) {
-        Some(value) => value.clone(),
-        None => {
-            path.split('.').try_fold(&value, |value, part| value.get(part)).cloned().unwrap_or(Value::Null)
-        }
-    }))
-}
-
-fn arb_json() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        any::<i32>().prop_map(Value::from),
-        "[a\"\\\\\n\u{e9}\u{1f600}\u{1}]{0,6}".prop_map(Value::from),
-    ];
-    leaf.prop_recursive(3, 24, 4, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::btree_map(
-                prop::sample::select(vec!["text", "m", "id", "x\n", "url"]),
-                inner,
-                0..4
-            )
-            .prop_map(|map| json!(map)),
-        ]
-    })
-}
-
 proptest! {
-    #[test]
-    fn fields_are_those_of_the_whole_value(value in arb_json(), ascii: bool, cut in 0_usize..400) {
-        let mut line = value.to_string();
-        if ascii {
-            line = line.chars().map(|c| match c {
-                '\u{e9}' => "\\u00e9".to_owned(),
-                '\u{1f600}' => "\\ud83d\\ude00".to_owned(),
-                c => c.to_string(),
-            }).collect();
-        }
-        let end = (0..=cut.min(line.len())).rev().find(|&at| line.is_char_boundary(at)).unwrap_or(0);
-        for line in [&line[..], &line[..end]] {
-            let paths = ["text", "m.id", "m.m.url"];
-            let mut buffers = JsonBuffers::default();
-            let found = parse(line, paths.map(Some), &mut buffers);
-            let Some(expected) = naive_parse(line, paths) else {
-                prop_assert!(found.is_err());
-                continue;
-            };
-            for ((slot, expected), buffer) in found.unwrap().into_iter().zip(expected).zip(&buffers.unpacked) {
-                let found = match slot {
-                    Slot::Absent | Slot::Null => Value::Null,
-                    Slot::Borrowed(text) => Value::from(text),
-                    Slot::Unpacked { number: false } => Value::from(&**buffer),
-                    Slot::Unpacked { number: true } => serde_json::from_str(buffer).unwrap(),
-                    Slot::Other => {
-                        prop_assert!(expected.is_boolean() || expected.is_array() || expected.is_object());
-                        continue;
-                    }
-                };
-                prop_assert_eq!(found, expected);
-            }
-        }
-    }
-
     #[test]
     fn any_task_size_reads_the_same(lines in prop::collection::vec("[ab{}\"\\\\]{0,12}|\\{\"text\":\"[xy]{0,9}\"\\}", 0..30), task_bytes in 1_u64..80) {
         let text = lines.join("\n");

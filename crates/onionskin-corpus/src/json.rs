@@ -1,0 +1,387 @@
+//! Picks fields out of a JSON object without building it.
+//!
+//! The naive way parses a line into a tree of values. A general parser that is told to pass over what is not wanted does
+//! better, and still looks at every byte of a string one by one, and unpacks a string with escapes into memory that it
+//! allocates anew for each. Nearly every text has escapes (its line breaks), so that is the common case here: strings are
+//! searched by vector instructions for the next quote or backslash, and what lies between is copied whole into a buffer that
+//! all lines share.
+//!
+//! What is accepted is JSON as RFC 8259 has it, with one exception: control characters inside strings pass, since writers
+//! that forget to escape a tab are common and nothing is gained by losing their texts. Nesting is followed without
+//! recursion; only the paths of the wanted fields, which are ours, decide how deep this calls itself.
+
+use std::ops::Range;
+
+use memchr::memchr2;
+
+/// How many fields can be asked for.
+pub(crate) const FIELDS: usize = 3;
+
+/// Where the fields are looked for. A dot goes into a nested object; a key with the dot in its own name is found as well.
+pub(crate) type Paths<'p> = [Option<&'p str>; FIELDS];
+
+/// What was found in a field.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Slot<'a> {
+    #[default]
+    Absent,
+    Null,
+    /// A string without escapes, in the line.
+    Borrowed(&'a str),
+    /// A string with escapes, in the buffer of its field.
+    Unpacked,
+    /// A number, as it is spelt.
+    Number(&'a str),
+    /// True, false, an array or an object.
+    Other,
+}
+
+/// Buffers that all lines share.
+#[derive(Debug, Default)]
+pub(crate) struct JsonBuffers {
+    /// Strings with escapes, unpacked.
+    pub(crate) unpacked: [String; FIELDS],
+    key: String,
+    /// What closes the arrays and objects that are open while something is passed over.
+    open: Vec<u8>,
+}
+
+impl JsonBuffers {
+    /// A long text should not be paid for by every worker until the end.
+    pub(crate) fn shrink(&mut self) {
+        for buffer in &mut self.unpacked {
+            if buffer.capacity() > 4 << 20 {
+                *buffer = String::new();
+            }
+        }
+        if self.open.capacity() > 1 << 20 {
+            self.open = Vec::new();
+        }
+    }
+}
+
+/// Why a line is not a JSON object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum JsonError {
+    #[error("not an object")]
+    NotAnObject,
+    #[error("{what} at byte {at}")]
+    Broken { what: &'static str, at: usize },
+}
+
+/// Finds the fields of the object that a line holds. A key that is there twice counts the last time.
+pub(crate) fn find_fields<'a>(
+    line: &'a str,
+    paths: Paths<'_>,
+    buffers: &mut JsonBuffers,
+) -> Result<[Slot<'a>; FIELDS], JsonError> {
+    let mut slots = [Slot::Absent; FIELDS];
+    let mut scanner = Scanner { line, at: 0 };
+    scanner.skip_space();
+    let is_object = scanner.peek() == Some(b'{');
+    if is_object {
+        scanner.object(paths, &mut slots, buffers)?;
+    } else {
+        scanner.skip_value(&mut buffers.open)?;
+    }
+    scanner.skip_space();
+    if scanner.at < line.len() {
+        return scanner.broken("characters after the end");
+    }
+    if is_object { Ok(slots) } else { Err(JsonError::NotAnObject) }
+}
+
+struct Scanner<'a> {
+    line: &'a str,
+    at: usize,
+}
+
+/// A string as it lies in the line, without its quotes.
+struct RawString {
+    inner: Range<usize>,
+    /// Where its first escape is.
+    escape: Option<usize>,
+}
+
+impl<'a> Scanner<'a> {
+    fn broken<T>(&self, what: &'static str) -> Result<T, JsonError> {
+        Err(JsonError::Broken { what, at: self.at })
+    }
+
+    fn bytes(&self) -> &'a [u8] {
+        self.line.as_bytes()
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn expect(&mut self, byte: u8, what: &'static str) -> Result<(), JsonError> {
+        if self.peek() != Some(byte) {
+            return self.broken(what);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// An object whose fields may be wanted; stands on its brace.
+    fn object(
+        &mut self,
+        paths: Paths<'_>,
+        slots: &mut [Slot<'a>; FIELDS],
+        buffers: &mut JsonBuffers,
+    ) -> Result<(), JsonError> {
+        self.at += 1;
+        self.skip_space();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.skip_space();
+            if self.peek() != Some(b'"') {
+                return self.broken("a key is missing");
+            }
+            let raw = self.string()?;
+            let key = match raw.escape {
+                None => &self.line[raw.inner],
+                Some(_) => {
+                    self.unpack(&raw, &mut buffers.key)?;
+                    &*buffers.key
+                }
+            };
+            let field = paths.iter().position(|path| *path == Some(key));
+            let inside = paths.map(|path| path?.strip_prefix(key)?.strip_prefix('.'));
+            self.skip_space();
+            self.expect(b':', "a colon is missing")?;
+            self.skip_space();
+            if let Some(field) = field {
+                slots[field] = self.value(&mut buffers.unpacked[field], &mut buffers.open)?;
+            } else if inside.iter().any(Option::is_some) && self.peek() == Some(b'{') {
+                self.object(inside, slots, buffers)?;
+            } else {
+                self.skip_value(&mut buffers.open)?;
+            }
+            self.skip_space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return self.broken("a comma or brace is missing"),
+            }
+        }
+    }
+
+    /// A value that is wanted.
+    fn value(&mut self, buffer: &mut String, open: &mut Vec<u8>) -> Result<Slot<'a>, JsonError> {
+        let start = self.at;
+        match self.peek() {
+            Some(b'"') => {
+                let raw = self.string()?;
+                if raw.escape.is_none() {
+                    return Ok(Slot::Borrowed(&self.line[raw.inner]));
+                }
+                self.unpack(&raw, buffer)?;
+                Ok(Slot::Unpacked)
+            }
+            Some(b'-' | b'0'..=b'9') => {
+                self.number()?;
+                Ok(Slot::Number(&self.line[start..self.at]))
+            }
+            Some(b'n') => self.literal("null").map(|()| Slot::Null),
+            _ => self.skip_value(open).map(|()| Slot::Other),
+        }
+    }
+
+    /// Passes over a value of any depth. `open` holds what closes the arrays and objects around.
+    fn skip_value(&mut self, open: &mut Vec<u8>) -> Result<(), JsonError> {
+        open.clear();
+        loop {
+            // At a value.
+            self.skip_space();
+            match self.peek() {
+                Some(b'"') => drop(self.string()?),
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                Some(b't') => self.literal("true")?,
+                Some(b'f') => self.literal("false")?,
+                Some(b'n') => self.literal("null")?,
+                Some(b'[') => {
+                    self.at += 1;
+                    self.skip_space();
+                    if self.peek() != Some(b']') {
+                        open.push(b']');
+                        continue;
+                    }
+                    self.at += 1;
+                }
+                Some(b'{') => {
+                    self.at += 1;
+                    self.skip_space();
+                    if self.peek() != Some(b'}') {
+                        open.push(b'}');
+                        self.skip_key()?;
+                        continue;
+                    }
+                    self.at += 1;
+                }
+                _ => return self.broken("a value is missing"),
+            }
+            // After a value: close what ends here, or go on to the next.
+            loop {
+                let Some(&close) = open.last() else { return Ok(()) };
+                self.skip_space();
+                match self.peek() {
+                    Some(b',') => {
+                        self.at += 1;
+                        if close == b'}' {
+                            self.skip_space();
+                            self.skip_key()?;
+                        }
+                        break;
+                    }
+                    Some(byte) if byte == close => {
+                        self.at += 1;
+                        open.pop();
+                    }
+                    _ => return self.broken("a comma or bracket is missing"),
+                }
+            }
+        }
+    }
+
+    fn skip_key(&mut self) -> Result<(), JsonError> {
+        if self.peek() != Some(b'"') {
+            return self.broken("a key is missing");
+        }
+        self.string()?;
+        self.skip_space();
+        self.expect(b':', "a colon is missing")
+    }
+
+    /// Finds the end of a string; stands on its quote. Escapes are checked here for their letters.
+    fn string(&mut self) -> Result<RawString, JsonError> {
+        self.at += 1;
+        let start = self.at;
+        let mut escape = None;
+        let bytes = self.bytes();
+        loop {
+            let Some(found) = bytes.get(self.at..).and_then(|rest| memchr2(b'"', b'\\', rest)) else {
+                self.at = bytes.len();
+                return self.broken("a string does not end");
+            };
+            self.at += found;
+            if bytes[self.at] == b'"' {
+                let inner = start..self.at;
+                self.at += 1;
+                return Ok(RawString { inner, escape });
+            }
+            escape = escape.or(Some(self.at));
+            match bytes.get(self.at + 1) {
+                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+                Some(b'u') if hex4(bytes, self.at + 2).is_some() => self.at += 6,
+                _ => return self.broken("an unknown escape"),
+            }
+        }
+    }
+
+    /// Replaces the escapes of a string that [`Scanner::string`] found.
+    fn unpack(&self, raw: &RawString, out: &mut String) -> Result<(), JsonError> {
+        out.clear();
+        let bytes = self.bytes();
+        let mut at = raw.inner.start;
+        let mut next = raw.escape;
+        while let Some(escape) = next {
+            out.push_str(&self.line[at..escape]);
+            at = escape + 2;
+            out.push(match bytes[escape + 1] {
+                b'n' => '\n',
+                b't' => '\t',
+                b'r' => '\r',
+                b'b' => '\u{8}',
+                b'f' => '\u{c}',
+                b'u' => {
+                    let unit = hex4(bytes, escape + 2).unwrap_or_default();
+                    at = escape + 6;
+                    match unit {
+                        0xd800..=0xdbff => {
+                            let low =
+                                if bytes[at..].starts_with(b"\\u") { hex4(bytes, at + 2) } else { None };
+                            let Some(low @ 0xdc00..=0xdfff) = low else {
+                                return Err(JsonError::Broken {
+                                    what: "half of a surrogate pair",
+                                    at: escape,
+                                });
+                            };
+                            at += 6;
+                            char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00))
+                                .unwrap_or_default()
+                        }
+                        _ => char::from_u32(unit)
+                            .ok_or(JsonError::Broken { what: "half of a surrogate pair", at: escape })?,
+                    }
+                }
+                // A quote, a backslash or a slash.
+                other => char::from(other),
+            });
+            next = memchr::memchr(b'\\', &bytes[at..raw.inner.end]).map(|found| at + found);
+        }
+        out.push_str(&self.line[at..raw.inner.end]);
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), JsonError> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start { self.broken("a digit is missing") } else { Ok(()) }
+    }
+
+    fn number(&mut self) -> Result<(), JsonError> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if let Some(b'e' | b'E') = self.peek() {
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.peek() {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn literal(&mut self, word: &'static str) -> Result<(), JsonError> {
+        if !self.bytes()[self.at..].starts_with(word.as_bytes()) {
+            return self.broken("a value is missing");
+        }
+        self.at += word.len();
+        Ok(())
+    }
+}
+
+/// Four hexadecimal digits.
+fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
+    let digits = bytes.get(at..at + 4)?;
+    digits.iter().try_fold(0, |value, &digit| Some(value << 4 | char::from(digit).to_digit(16)?))
+}
+
+#[cfg(test)]
+mod tests;
