@@ -1,7 +1,8 @@
 //! `onionskin-bench STAGE RECIPE INPUT...`: one part of the scan on one thread, measured in processor time.
 //!
 //! Stages build on each other: `read` hands out documents, `tokenize` cuts them into words as well, `sketch` makes everything the
-//! recipe asks for. What the whole scan takes beyond `sketch` is writing.
+//! recipe asks for. What the whole scan takes beyond `sketch` is writing. `signature` is apart: texts are in memory before the
+//! clock starts, as they are for peers.
 #![allow(clippy::print_stdout, reason = "a tool for people and scripts")]
 
 use std::hint::black_box;
@@ -17,6 +18,7 @@ enum Stage {
     Read,
     Tokenize(Box<Tokenizer>, Tokens),
     Sketch(Box<Analyzer>),
+    Keep(Vec<String>),
 }
 
 struct Measured {
@@ -41,8 +43,9 @@ impl Visitor for Measured {
                 black_box(tokens);
             }
             Stage::Sketch(analyzer) => {
-                black_box(analyzer.analyze(document.text).features());
+                black_box(analyzer.analyze(document.text).sketch());
             }
+            Stage::Keep(texts) => texts.push(document.text.to_owned()),
         }
     }
 
@@ -55,7 +58,7 @@ impl Visitor for Measured {
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
-    let usage = "usage: onionskin-bench read|tokenize|sketch RECIPE INPUT...";
+    let usage = "usage: onionskin-bench read|tokenize|sketch|signature RECIPE INPUT...";
     let stage = arguments.next().context(usage)?;
     let recipe: Recipe = arguments.next().context(usage)?.parse()?;
     let inputs: Vec<String> = arguments.collect();
@@ -65,6 +68,7 @@ fn main() -> anyhow::Result<()> {
             let tokenizer = Tokenizer::new(Unit::Word, recipe.form(), recipe.width());
             Stage::Tokenize(Box::new(tokenizer), Tokens::default())
         }
+        "signature" => Stage::Keep(vec![]),
         "sketch" => Stage::Sketch(Box::new(Analyzer::new(&recipe, 1))),
         other => bail!("unknown stage {other}\n{usage}"),
     };
@@ -76,7 +80,15 @@ fn main() -> anyhow::Result<()> {
     while let Some(task) = tasks.next_task() {
         task.run(&mut scratch, &mut measured);
     }
-    let seconds = process::cpu_seconds() - start;
+    let mut seconds = process::cpu_seconds() - start;
+    if let Stage::Keep(texts) = &measured.stage {
+        let mut analyzer = Analyzer::new(&recipe, 1);
+        let start = process::cpu_seconds();
+        for text in texts {
+            black_box(analyzer.analyze(text).sketch());
+        }
+        seconds = process::cpu_seconds() - start;
+    }
     let line = serde_json::json!({
         "documents": measured.documents,
         "payload_bytes": measured.payload_bytes,

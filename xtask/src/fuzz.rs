@@ -7,7 +7,7 @@ use crate::shell::{command, root, step};
 /// What libFuzzer needs to see which branches were taken.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Cdebug-assertions -Ccodegen-units=1";
+    -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Cdebug-assertions";
 
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
     let mut seconds = 60u32;
