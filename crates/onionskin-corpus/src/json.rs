@@ -208,7 +208,9 @@ impl<'a> Scanner<'a> {
             // At a value.
             self.skip_space();
             match self.peek() {
-                Some(b'"') => drop(self.string()?),
+                Some(b'"') => {
+                    self.string()?;
+                }
                 Some(b'-' | b'0'..=b'9') => self.number()?,
                 Some(b't') => self.literal("true")?,
                 Some(b'f') => self.literal("false")?,

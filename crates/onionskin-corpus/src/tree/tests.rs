@@ -79,3 +79,17 @@ fn pages_are_extracted_with_links() {
     assert_eq!(seen.documents[1].media_type, "text/html");
     assert_eq!(seen.bad_codes(), [(2, "extraction_failed")]);
 }
+
+/// On a real documentation set, scripts and pictures written as text were two thousand documents, most of them copies.
+#[test]
+fn scripts_pictures_and_style_sheets_are_passed_over() {
+    let folder = Folder::new();
+    folder.file("web/app.js", "function words() { return 1 }");
+    folder.file("web/logo.svg", "<svg><text>words</text></svg>");
+    folder.file("web/style.css", "body { color: red }");
+    folder.file("web/page.html", "<p>words");
+    let options = Options::default();
+    let seen = read(folder.sources(&["web"], &options), &options);
+    assert_eq!(seen.texts(), ["words"]);
+    assert_eq!(seen.skipped.len(), 3, "{:?}", seen.skipped);
+}
