@@ -5,7 +5,8 @@ use anyhow::{Context, bail};
 use crate::shell::{command, python, root, step};
 
 /// Peers whose signature stage is measured beside ours.
-const PEERS: &[&str] = &["datasketch", "rensa", "datatrove", "spacy", "regex", "nltk", "tokenizers", "xxhash<4", "orjson"];
+const PEERS: &[&str] =
+    &["datasketch", "rensa", "datatrove", "spacy", "regex", "nltk", "tokenizers", "xxhash<4", "orjson"];
 
 pub(crate) fn scan(options: &[&str]) -> anyhow::Result<()> {
     let mut megabytes = 64u32;

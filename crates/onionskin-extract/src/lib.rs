@@ -34,7 +34,7 @@ pub mod url;
 
 pub use extractor::{ExtractError, ExtractOptions, Extractor, PdfTool};
 pub use html::{HtmlExtractor, fuzz_html};
-pub use media::MediaType;
+pub use media::{MediaType, media_type_of_extension};
 pub use pdf::{PDF_THREAD_NAME, pdf_worker};
 
 /// What a document says, apart from how it says it.

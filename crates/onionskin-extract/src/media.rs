@@ -71,6 +71,24 @@ impl MediaType {
     }
 }
 
+/// The media type that the last part of a file's name tells, of documents and of what is none: pictures, scripts, style
+/// sheets and data are text to the eye of a sniffer, and copies of each other on every site. `None` when the name says nothing.
+pub fn media_type_of_extension(extension: &str) -> Option<&'static str> {
+    if let Some(document) = MediaType::from_extension(extension) {
+        return Some(document.as_str());
+    }
+    Some(match extension.to_ascii_lowercase().as_str() {
+        "svg" => "image/svg+xml",
+        "xpm" | "xbm" => "image/x-xpixmap",
+        "js" | "mjs" | "cjs" => "text/javascript",
+        "css" | "scss" | "less" => "text/css",
+        "json" | "map" | "webmanifest" | "ipynb" => "application/json",
+        "xml" | "rss" | "atom" | "xsl" | "xslt" | "rdf" | "opf" | "ncx" => "application/xml",
+        "yaml" | "yml" | "toml" => "application/yaml",
+        _ => return None,
+    })
+}
+
 /// What the bytes are, or the name of what they are that cannot be read.
 pub(crate) fn decide(bytes: &[u8], declared: Option<&str>) -> Result<MediaType, String> {
     let essence = declared
