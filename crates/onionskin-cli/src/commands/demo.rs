@@ -165,7 +165,7 @@ fn describe(planted: &Summary, seen: &Seen, summary: &ScanSummary, folder: &Path
         "{both}\n\
          * planted: near copies at any resemblance, the original not counted; seen: texts that share at least two features with\n  \
            another, before verification, originals and calendars included.\n\
-         {} of HTML in {}; {} of memory at most.\n\
+         {} of input in {}; {} of memory at most.\n\
          the web, the truth and the atlas are in {}\n",
         bytes(summary.input_bytes),
         seconds(summary.seconds),
