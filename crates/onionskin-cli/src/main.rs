@@ -38,6 +38,7 @@ impl From<Exit> for ExitCode {
 fn main() -> ExitCode {
     let args = Args::parse();
     start_logging(&args.global);
+    hush_caught_panics();
     match run(&args) {
         Ok(exit) => exit,
         Err(error) if is_broken_pipe(&error) => Exit::Done,
@@ -47,6 +48,19 @@ fn main() -> ExitCode {
         }
     }
     .into()
+}
+
+/// Decoders of foreign formats panic on damaged files. Workers catch that and report a bad record, or an error that carries the
+/// message; the traces in between would only frighten.
+fn hush_caught_panics() {
+    let default = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if std::thread::current().name() == Some("main") {
+            default(info);
+        } else {
+            tracing::debug!(%info, "caught a panic");
+        }
+    }));
 }
 
 fn run(args: &Args) -> anyhow::Result<Exit> {
