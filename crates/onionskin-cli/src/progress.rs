@@ -60,6 +60,10 @@ impl Progress for Bar {
                 self.bar.reset_eta();
             }
             Event::Scanned { documents, input_bytes, bad_records } => {
+                // Pipes tell no size, and some compressed inputs are counted as they are decoded.
+                if self.bar.length().is_none_or(|length| length < input_bytes) {
+                    self.bar.set_length(input_bytes);
+                }
                 self.bar.set_position(input_bytes);
                 let bad = if bad_records > 0 { format!(", {bad_records} bad") } else { String::new() };
                 self.bar.set_message(format!("{} documents{bad}", crate::output::grouped(documents)));

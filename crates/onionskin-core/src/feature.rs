@@ -87,10 +87,15 @@ impl FeatureFilter {
     /// The resemblance at which half of the pairs are accepted: where the total error is least under a uniform distribution
     /// of resemblance (section 4).
     pub fn half_point(self) -> f64 {
+        self.resemblance_at(0.5)
+    }
+
+    /// The resemblance at which this share of pairs is accepted: the inverse of [`FeatureFilter::acceptance`].
+    pub fn resemblance_at(self, acceptance: f64) -> f64 {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
             let middle = 0.5 * (low + high);
-            if self.acceptance(middle) < 0.5 { low = middle } else { high = middle }
+            if self.acceptance(middle) < acceptance { low = middle } else { high = middle }
         }
         0.5 * (low + high)
     }
@@ -159,16 +164,23 @@ pub enum PlanError {
 }
 
 /// The smallest filter that meets a target: fewest features, then fewest permutations, then the fewest missed.
+///
+/// Filters of which one to three features must agree come first, even where one with more features to agree would be smaller:
+/// finding pairs that share many features costs far more than a few bytes (section 3 advises one or two).
 pub fn choose(target: Target) -> Result<FeatureFilter, PlanError> {
     const MOST_FEATURES: u32 = 64;
+    const FEW: u32 = 3;
     let Target { threshold, miss, far, false_accept } = target;
     let rate = |p: f64| p > 0.0 && p < 1.0;
     if !(0.0 < far && far < threshold && threshold < 1.0 && rate(miss) && rate(false_accept)) {
         return Err(PlanError::Target { far, threshold, miss, false_accept });
     }
-    for k in 1..=MOST_FEATURES {
+    let sizes = [FEW, MOST_FEATURES]
+        .into_iter()
+        .flat_map(|most_agreeing| (1..=MOST_FEATURES).map(move |k| (k, most_agreeing)));
+    for (k, most_agreeing) in sizes {
         let mut best: Option<FeatureFilter> = None;
-        for r in 1..=k {
+        for r in 1..=k.min(most_agreeing) {
             // More minima a feature accept less: the smallest s that keeps `far` out is the one that misses least.
             let fits = (1..=255)
                 .filter_map(|s| FeatureFilter::new(k, s, r).ok())

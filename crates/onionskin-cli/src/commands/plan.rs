@@ -52,8 +52,11 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
             false_accept: args.false_accept,
         })?,
     };
-    let threshold = if args.filter.is_some() { filter.half_point() } else { args.threshold };
-    let far = if args.filter.is_some() { threshold * 2.0 / 3.0 } else { far };
+    // Of a given filter, the two points at which it errs once in a hundred.
+    let (threshold, far) = match args.filter {
+        Some(filter) => (filter.resemblance_at(0.99), filter.resemblance_at(0.01)),
+        None => (args.threshold, far),
+    };
     let recipe = with_filter(filter);
     let disk = disk(&recipe, args.documents, args.mean_words);
     let disk_bytes = disk.iter().map(|table| table.bytes).sum();

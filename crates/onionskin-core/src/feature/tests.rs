@@ -18,6 +18,7 @@ fn the_numbers_of_the_paper() {
     assert!(broder.acceptance(0.77) < 0.01, "{}", broder.acceptance(0.77));
     assert!(broder.acceptance(0.5) < 0.6e-7, "{}", broder.acceptance(0.5));
     assert!((broder.half_point() - 0.909).abs() < 0.001, "{}", broder.half_point());
+    assert!((broder.acceptance(broder.resemblance_at(0.01)) - 0.01).abs() < 1e-9);
     assert!((broder.steepest_resemblance() - 0.931).abs() < 0.001);
     assert!((FeatureFilter::steepest_s(0.931) - 14.0).abs() < 0.05);
 }
@@ -37,12 +38,16 @@ fn a_chosen_filter_meets_its_target_and_no_smaller_one_does() {
     assert!(chosen.miss(0.9) <= 0.01 && chosen.acceptance(0.6) <= 0.01, "{chosen}");
     for k in 1..chosen.k() as u32 {
         for s in 1..=255 {
-            for r in 1..=k {
+            for r in 1..=k.min(3) {
                 let Ok(smaller) = FeatureFilter::new(k, s, r) else { continue };
                 assert!(smaller.miss(0.9) > 0.01 || smaller.acceptance(0.6) > 0.01, "{smaller} would do");
             }
         }
     }
+    assert!(chosen.r() <= 3, "{chosen}");
+    // Where three do not suffice, more are better than none.
+    let sharp = choose(Target { threshold: 0.8, miss: 0.01, far: 0.6, false_accept: 0.01 }).unwrap();
+    assert!(sharp.r() > 3 && sharp.miss(0.8) <= 0.01 && sharp.acceptance(0.6) <= 0.01, "{sharp}");
     assert!(matches!(choose(Target { far: 0.95, ..target }), Err(PlanError::Target { .. })));
     let sharp = Target { threshold: 0.9, miss: 1e-9, far: 0.899, false_accept: 1e-9 };
     assert_eq!(choose(sharp), Err(PlanError::TooSharp { most: 64 }));
