@@ -154,7 +154,7 @@ pub enum ScanError {
     Resume(#[from] ResumeError),
     /// The atlas cannot be written.
     #[error(transparent)]
-    Staging(#[from] StagingError),
+    Staging(Box<StagingError>),
     /// Links cannot be sorted.
     #[error(transparent)]
     Sort(#[from] SortError),
@@ -202,6 +202,13 @@ pub enum ScanError {
         /// The message of the panic.
         message: String,
     },
+}
+
+impl From<StagingError> for ScanError {
+    fn from(error: StagingError) -> ScanError {
+        // Boxed, so that the many results on the way are small.
+        ScanError::Staging(Box::new(error))
+    }
 }
 
 /// Scans the inputs into an atlas, or goes on where an earlier run of the same scan was stopped.
