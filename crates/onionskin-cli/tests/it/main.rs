@@ -1,4 +1,5 @@
 //! The real executable, as people run it.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod bad_inputs;
 mod cli;
