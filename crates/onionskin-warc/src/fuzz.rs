@@ -53,3 +53,16 @@ pub fn fuzz_http(data: &[u8]) {
         assert!(response.body.len() as u64 <= LIMITS.max_body_bytes, "body above the limit");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by fuzzing: a version line without digits was garbage to one part of the reader and a record to another, and
+    /// reading never ended.
+    #[test]
+    fn a_version_without_digits_is_no_record() {
+        fuzz_reader(include_bytes!("../testdata/members-in-a-head.bin"));
+        fuzz_reader(b"WARC/\r.01\nWARC-Type: warcinfo\r\n\r\n");
+    }
+}

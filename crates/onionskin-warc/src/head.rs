@@ -72,6 +72,9 @@ pub(crate) fn find_record(bytes: &[u8], container: ContainerKind, after_newline:
 /// `WARC/1.0`, a line end, and the beginning of a field that every record has.
 fn is_version_line(bytes: &[u8]) -> bool {
     let Some([major, b'.', minor]) = bytes.get(5..8) else { return false };
+    if !(major.is_ascii_digit() && minor.is_ascii_digit()) {
+        return false;
+    }
     let rest = &bytes[8..];
     let rest = rest.strip_prefix(b".").map_or(rest, |tail| tail.get(1..).unwrap_or_default());
     let rest = rest.strip_prefix(b"\r").unwrap_or(rest);
@@ -79,7 +82,7 @@ fn is_version_line(bytes: &[u8]) -> bool {
         // WARC/0.18 and its forerunners have two digits after the point.
         return rest.first().is_some_and(u8::is_ascii_digit) && field_follows(&rest[1..]);
     };
-    major.is_ascii_digit() && minor.is_ascii_digit() && known_field(rest)
+    known_field(rest)
 }
 
 fn field_follows(bytes: &[u8]) -> bool {

@@ -10,9 +10,13 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::reader::Length;
 
 use super::{Input, TableError, ValueProblem};
 use crate::schema::{self, Fit, MAX_LIST_LEN, Table, fit};
+
+/// No writer packs more values into a byte: a page holds at most 64 Ki of them, and has a header.
+const MAX_VALUES_PER_BYTE: u64 = 64 << 10;
 
 /// Reads a table batch by batch, in the order of its files.
 ///
@@ -95,6 +99,7 @@ impl TableReader {
     fn open(&self, input: &Input) -> Result<Open, TableError> {
         let name = input.name();
         let source = input.open()?;
+        let file_bytes = source.len();
         let builder = guarded(&self.table, &name, || ParquetRecordBatchReaderBuilder::try_new(source))?;
         // The decoder finds row groups by the counts in the footer; a negative count would go around as a huge one.
         let groups = builder.metadata().row_groups();
@@ -103,6 +108,14 @@ impl TableReader {
             .any(|group| group.num_rows() < 0 || group.columns().iter().any(|c| c.num_values() < 0))
         {
             let reason = "a row group with a negative number of rows".to_owned();
+            return Err(TableError::Damaged { table: self.table.name(), file: name, reason });
+        }
+        // Equal values pack to nearly nothing, so a damaged count of a few bytes can keep a decoder busy for minutes.
+        let values = groups.iter().flat_map(|group| group.columns().iter().map(|column| column.num_values()));
+        let rows = groups.iter().map(|group| group.num_rows());
+        let most = values.chain(rows).fold(0, |sum: u64, count| sum.saturating_add(count.cast_unsigned()));
+        if most > file_bytes.saturating_mul(MAX_VALUES_PER_BYTE) {
+            let reason = format!("{most} values in {file_bytes} bytes");
             return Err(TableError::Damaged { table: self.table.name(), file: name, reason });
         }
         let indices = schema::check(builder.schema(), &self.table, &name)?;

@@ -84,7 +84,7 @@ impl ChunkReader for Source {
         if start > self.len() {
             return Err(ParquetError::EOF(format!("byte {start} is beyond the end, {}", self.len())));
         }
-        Ok(io::BufReader::new(SourceReader { source: self.clone(), at: start }))
+        Ok(io::BufReader::new(SourceReader { source: self.clone(), at: start, reads_at_end: 0 }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
@@ -109,11 +109,17 @@ impl ChunkReader for Source {
     }
 }
 
+/// More than any honest reader needs.
+const MAX_READS_AT_END: u32 = 64;
+
 /// Reads on from a position.
 #[derive(Debug)]
 pub(super) struct SourceReader {
     source: Source,
     at: u64,
+    /// How often it was read at its end. A damaged header can claim thousands of millions of things to skip, and whoever
+    /// skips takes an end for an empty thing.
+    reads_at_end: u32,
 }
 
 impl Read for SourceReader {
@@ -128,6 +134,12 @@ impl Read for SourceReader {
             }
         };
         self.at += n as u64;
+        if n == 0 && !buf.is_empty() {
+            self.reads_at_end += 1;
+            if self.reads_at_end > MAX_READS_AT_END {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
         Ok(n)
     }
 }

@@ -134,3 +134,15 @@ proptest! {
         let _ = raw::<(u64, u32)>(&bytes);
     }
 }
+
+/// Found by fuzzing: a page header of a damaged file claimed thousands of millions of things to skip, and a kilobyte took most of
+/// a minute.
+#[test]
+fn a_header_that_claims_too_much_is_read_in_no_time() {
+    let bytes = include_bytes!("../../testdata/endless-header.parquet");
+    let start = std::time::Instant::now();
+    for (kind, _) in FILES.iter() {
+        let _ = table(kind, bytes);
+    }
+    assert!(start.elapsed() < std::time::Duration::from_secs(5), "{:?}", start.elapsed());
+}
