@@ -10,14 +10,21 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing -Cdebug-assertions";
 
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
-    let mut seconds = 60u32;
+    let mut limit = vec!["-max_total_time=60".to_owned()];
     let mut only = None;
     let mut rest = options.iter();
     while let Some(option) = rest.next() {
         match *option {
             "--seconds" => {
                 let value = rest.next().context("--seconds wants a number")?;
-                seconds = value.parse().with_context(|| format!("--seconds {value}"))?;
+                let seconds: u32 = value.parse().with_context(|| format!("--seconds {value}"))?;
+                limit = vec![format!("-max_total_time={seconds}")];
+            }
+            "--runs" => {
+                // The same inputs every time: a test, not a search.
+                let value = rest.next().context("--runs wants a number")?;
+                let runs: u32 = value.parse().with_context(|| format!("--runs {value}"))?;
+                limit = vec![format!("-runs={runs}"), "-seed=1".to_owned()];
             }
             target if !target.starts_with('-') => only = Some(target),
             other => bail!("unknown option {other}"),
@@ -53,14 +60,14 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
         }
         let binary = target_dir.join(&triple).join("release").join(&name);
         step(
-            &format!("fuzz {name}, {seconds} s"),
+            &format!("fuzz {name} {}", limit.join(" ")),
             command(&binary, &[])
                 .arg(&corpus)
                 .arg(&seeds)
-                .arg(format!("-max_total_time={seconds}"))
+                .args(&limit)
                 .arg(format!("-artifact_prefix={}/", artifacts.display()))
                 .args([
-                    "-timeout=20",
+                    "-timeout=60",
                     "-rss_limit_mb=2048",
                     "-print_final_stats=1",
                     "-verbosity=0",

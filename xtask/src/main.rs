@@ -13,7 +13,7 @@ const HELP: &str = "\
 cargo xtask test                        install what the tests need, then run everything that CI runs
 cargo xtask tidy                        rules that a machine can check: arrows between crates, unsafe, unfinished marks
 cargo xtask bench scan [--mb N]         scan against peers, on the same text, in one run
-cargo xtask fuzz [TARGET] [--seconds N] run the fuzz targets, all or one, 60 seconds each
+cargo xtask fuzz [TARGET] [--seconds N | --runs N]  run the fuzz targets, all or one, 60 seconds each
 ";
 
 fn main() -> ExitCode {

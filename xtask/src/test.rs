@@ -32,7 +32,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "oracles and readers in Python",
         command(&interpreter, &["-m", "pytest", "-q", "tests/python"]).env("ONIONSKIN", &binary),
     )?;
-    fuzz::run(&["--seconds", "10"])?;
+    fuzz::run(&["--runs", "3000"])?;
     if has("cargo-deny") {
         step("licences and advisories", &mut cargo(&["deny", "check", "licenses", "bans", "sources"]))?;
     } else {
