@@ -14,7 +14,7 @@
 
 use crate::rabin::{Purpose, Rabin, Width};
 use crate::simd::{self, ByteClasses};
-use crate::unicode::{self, CharClass, Form};
+use crate::unicode::{self, CharClass, Entry, Form};
 
 /// Bit 5 of every byte.
 const SMALL: u64 = 0x2020_2020_2020_2020;
@@ -239,17 +239,18 @@ impl Tokenizer {
         // A token that only marks may join.
         let mut closed = false;
         for c in run.chars() {
-            match unicode::class(c) {
+            let entry = unicode::lookup(c);
+            match entry.class() {
                 CharClass::Word => {
                     if closed {
                         self.end_word(tokens);
                     }
                     closed = false;
-                    self.push_folded(c);
+                    self.push_folded(c, entry);
                 }
                 CharClass::Single | CharClass::Cluster => {
                     self.end_word(tokens);
-                    self.push_folded(c);
+                    self.push_folded(c, entry);
                     closed = true;
                 }
                 CharClass::Mark => {
@@ -268,8 +269,13 @@ impl Tokenizer {
         self.end_word(tokens);
     }
 
-    fn push_folded(&mut self, c: char) {
-        let folded = unicode::fold(c);
+    #[inline]
+    fn push_folded(&mut self, c: char, entry: Entry) {
+        if !entry.folds() {
+            self.word.push(c);
+            return;
+        }
+        let folded = entry.fold(c);
         self.unsettled |= folded.as_slice().len() > 1;
         self.word.extend(folded);
     }
