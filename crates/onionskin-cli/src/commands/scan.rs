@@ -23,7 +23,20 @@ pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
     } else {
         print(&describe(&summary))?;
     }
+    if summary.documents == 0 && summary.bad_record_count() > 0 {
+        warn_of_nothing(&summary);
+        return Ok(Exit::No);
+    }
     Ok(Exit::Done)
+}
+
+/// An atlas of nothing is hardly what was wanted.
+#[expect(clippy::print_stderr, reason = "a remark beside the data")]
+fn warn_of_nothing(summary: &ScanSummary) {
+    eprintln!("warning: not one document could be read");
+    if summary.bad_records.keys().any(|code| matches!(code.as_str(), "missing_text" | "missing_column")) {
+        eprintln!("hint: name the field or column that holds the text with --text-field");
+    }
 }
 
 fn params(args: &ScanArgs) -> ScanParams {

@@ -60,6 +60,21 @@ fn mistakes_are_errors_that_help() {
 }
 
 #[test]
+fn a_scan_of_nothing_readable_says_no() {
+    let dir = Dir::new();
+    dir.write("in.jsonl", "{\"body\":\"the text is in another field\"}\n");
+    let outcome = dir.run(&["scan", "in.jsonl", "-o", "atlas"]);
+    assert_eq!(outcome.code, 1, "{}", outcome.stdout);
+    assert!(
+        outcome.stderr.contains("not one document") && outcome.stderr.contains("--text-field"),
+        "{}",
+        outcome.stderr
+    );
+    let outcome = dir.run(&["scan", "in.jsonl", "-o", "atlas", "--overwrite", "--text-field", "body"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+}
+
+#[test]
 fn an_atlas_is_not_overwritten_by_chance() {
     let dir = Dir::new();
     dir.write("in.jsonl", ROSE);
