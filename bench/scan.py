@@ -1,6 +1,7 @@
-"""Scan against peers: the same text, the same shingles, one core each, in one run.
+"""Scan against peers: text of the same source, the same shingles, one core each, in one run.
 
-Everything is measured in processor seconds, since the machine may be busy; every number is the best of three runs. Ours is
+Everything is measured in processor seconds, since the machine may be busy; ours are the best of three runs over all text, peers the best of two over
+its first 6 MB, because they are slow; the two samples are not the same documents. Ours is
 measured as whole processes and in parts; the signature stage of a peer is measured inside one process, on texts
 that are already in memory, so that the peer pays for neither reading nor decoding. Word 5-grams and 128 permutations for all.
 """
