@@ -15,7 +15,8 @@ libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |data:
         5 => Table::Features { len: 6 },
         6 => Table::Pairs,
         7 => Table::Clusters,
-        8 => Table::Collections,
+        8 => Table::ClusterStats,
+        9 => Table::Collections,
         _ => Table::CollectionPages,
     };
     let _ = onionskin_store::untrusted::table(&table, data);

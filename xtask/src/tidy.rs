@@ -15,6 +15,7 @@ const LEVELS: &[(&str, u32)] = &[
     ("onionskin-extract", 1),
     ("onionskin-testkit", 1),
     ("onionskin-corpus", 2),
+    ("onionskin-similar", 2),
     ("onionskin", 3),
     ("onionskin-cli", 4),
 ];

@@ -10,8 +10,8 @@ use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, ManifestError, TableEn
 use crate::schema::{ChunkingName, Table};
 use crate::storage::{Disk, Storage, checksum_file, list, replace_file};
 use crate::table::{
-    ChunksReader, DocumentsReader, FeaturesReader, Input, LinksReader, SitesReader, SketchesReader,
-    TableError, TableReader,
+    ChunksReader, ClusterStatsReader, ClustersReader, DocumentsReader, FeaturesReader, Input, LinksReader,
+    PairsReader, SitesReader, SketchesReader, TableError, TableReader,
 };
 
 /// No manifest is longer; a file that is, is not read into memory.
@@ -189,6 +189,21 @@ impl Atlas {
         Ok(FeaturesReader::new(self.files("features")?))
     }
 
+    /// Reads `pairs`.
+    pub fn pairs(&self) -> Result<PairsReader, AtlasError> {
+        Ok(PairsReader::new(self.files("pairs")?))
+    }
+
+    /// Reads `clusters`.
+    pub fn clusters(&self) -> Result<ClustersReader, AtlasError> {
+        Ok(ClustersReader::new(self.files("clusters")?))
+    }
+
+    /// Reads `cluster_stats`.
+    pub fn cluster_stats(&self) -> Result<ClusterStatsReader, AtlasError> {
+        Ok(ClusterStatsReader::new(self.files("cluster_stats")?))
+    }
+
     /// Reads any table as batches.
     pub fn read(&self, table: &Table) -> Result<TableReader, AtlasError> {
         Ok(TableReader::new(table.clone(), self.files(&table.name())?))
@@ -283,6 +298,7 @@ pub(crate) fn table_of_name(name: &str) -> Option<Table> {
         "features" => Table::Features { len: 1 },
         "pairs" => Table::Pairs,
         "clusters" => Table::Clusters,
+        "cluster_stats" => Table::ClusterStats,
         "collections" => Table::Collections,
         "collection_pages" => Table::CollectionPages,
         other => Table::chunks(other.strip_prefix("chunks.")?)?,

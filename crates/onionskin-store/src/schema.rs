@@ -71,6 +71,8 @@ pub enum Table {
     Pairs,
     /// Clusters of similar documents.
     Clusters,
+    /// One row a cluster: how large, how tight, how many sites.
+    ClusterStats,
     /// Replicated collections.
     Collections,
     /// The pages of each replica.
@@ -114,7 +116,7 @@ impl Table {
     pub fn row_group_rows(&self) -> usize {
         match self {
             Table::Documents => 64 << 10,
-            Table::Sites | Table::Collections => 128 << 10,
+            Table::Sites | Table::Collections | Table::ClusterStats => 128 << 10,
             Table::Links | Table::Chunks(_) => 1 << 20,
             Table::Sketches { len } => group_rows(*len, 4),
             Table::Features { len } => group_rows(*len, 8),
@@ -128,7 +130,10 @@ impl Table {
             Table::Documents | Table::Chunks(_) | Table::Sketches { .. } | Table::Features { .. } => &["doc"],
             Table::Sites => &["site"],
             Table::Links => &["src", "dest"],
-            Table::Pairs | Table::Clusters | Table::Collections | Table::CollectionPages => &[],
+            Table::Pairs => &["a", "b"],
+            Table::Clusters => &["cluster", "doc"],
+            Table::ClusterStats => &["cluster"],
+            Table::Collections | Table::CollectionPages => &[],
         }
     }
 
@@ -187,6 +192,16 @@ impl Table {
                 share("resemblance_to_centre"),
                 text("kind", Layout::Repeating),
             ],
+            Table::ClusterStats => vec![
+                id("cluster"),
+                id("centre"),
+                int("documents"),
+                int("exact_copies"),
+                int("sites"),
+                int("same_site"),
+                int("cross_site"),
+                share("lowest_resemblance"),
+            ],
             Table::Collections => vec![
                 id("group"),
                 id("replica"),
@@ -239,6 +254,7 @@ impl fmt::Display for Table {
             Table::Features { .. } => f.write_str("features"),
             Table::Pairs => f.write_str("pairs"),
             Table::Clusters => f.write_str("clusters"),
+            Table::ClusterStats => f.write_str("cluster_stats"),
             Table::Collections => f.write_str("collections"),
             Table::CollectionPages => f.write_str("collection_pages"),
         }

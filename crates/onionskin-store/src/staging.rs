@@ -35,8 +35,8 @@ use crate::raw::{RawError, RawRecords, RawWriter, Record};
 use crate::schema::{ChunkingName, Table};
 use crate::storage::{Disk, Storage, StorageFile};
 use crate::table::{
-    ChunksWriter, DocumentsWriter, FeaturesWriter, LinksWriter, PartMeta, PartParams, PartWriter,
-    SitesWriter, SketchesWriter, TableError,
+    ChunksWriter, ClusterStatsWriter, ClustersWriter, DocumentsWriter, FeaturesWriter, LinksWriter,
+    PairsWriter, PartMeta, PartParams, PartWriter, SitesWriter, SketchesWriter, TableError,
 };
 use journal::{Commit, PartEntry, RawEntry};
 pub use journal::{JournalError, parse_journal_bytes};
@@ -207,6 +207,9 @@ enum Slot {
     Chunks(ChunksWriter),
     Sketches(SketchesWriter),
     Features(FeaturesWriter),
+    Pairs(PairsWriter),
+    Clusters(ClustersWriter),
+    ClusterStats(ClusterStatsWriter),
     Batches(PartWriter),
 }
 
@@ -219,9 +222,10 @@ impl Slot {
             Table::Chunks(_) => Slot::Chunks(ChunksWriter::new(part)),
             Table::Sketches { .. } => Slot::Sketches(SketchesWriter::new(part)),
             Table::Features { .. } => Slot::Features(FeaturesWriter::new(part)),
-            Table::Pairs | Table::Clusters | Table::Collections | Table::CollectionPages => {
-                Slot::Batches(part)
-            }
+            Table::Pairs => Slot::Pairs(PairsWriter::new(part)),
+            Table::Clusters => Slot::Clusters(ClustersWriter::new(part)),
+            Table::ClusterStats => Slot::ClusterStats(ClusterStatsWriter::new(part)),
+            Table::Collections | Table::CollectionPages => Slot::Batches(part),
         }
     }
 
@@ -233,6 +237,9 @@ impl Slot {
             Slot::Chunks(writer) => writer.rows(),
             Slot::Sketches(writer) => writer.rows(),
             Slot::Features(writer) => writer.rows(),
+            Slot::Pairs(writer) => writer.rows(),
+            Slot::Clusters(writer) => writer.rows(),
+            Slot::ClusterStats(writer) => writer.rows(),
             Slot::Batches(writer) => writer.rows(),
         }
     }
@@ -245,6 +252,9 @@ impl Slot {
             Slot::Chunks(writer) => writer.finish(true),
             Slot::Sketches(writer) => writer.finish(true),
             Slot::Features(writer) => writer.finish(true),
+            Slot::Pairs(writer) => writer.finish(true),
+            Slot::Clusters(writer) => writer.finish(true),
+            Slot::ClusterStats(writer) => writer.finish(true),
             Slot::Batches(writer) => writer.finish(true),
         }
     }
@@ -317,6 +327,19 @@ impl Staging {
         features, Features, FeaturesWriter, "features"
     );
 
+    slot_accessor!(
+        /// The open part of `pairs`, begun where there is none.
+        pairs, Pairs, PairsWriter, "pairs"
+    );
+    slot_accessor!(
+        /// The open part of `clusters`, begun where there is none.
+        clusters, Clusters, ClustersWriter, "clusters"
+    );
+    slot_accessor!(
+        /// The open part of `cluster_stats`, begun where there is none.
+        cluster_stats, ClusterStats, ClusterStatsWriter, "cluster_stats"
+    );
+
     /// The open part of the chunks of a chunking, begun where there is none.
     pub fn chunks(&mut self, chunking: &ChunkingName) -> Result<&mut ChunksWriter, StagingError> {
         let name = Table::Chunks(chunking.clone()).name();
@@ -326,7 +349,7 @@ impl Staging {
         }
     }
 
-    /// The open part of a table that takes batches: `pairs`, `clusters`, `collections`, `collection_pages`.
+    /// The open part of a table that takes batches: `collections`, `collection_pages`.
     pub fn batches(&mut self, table: &Table) -> Result<&mut PartWriter, StagingError> {
         let name = table.name();
         match self.slot(&name)? {

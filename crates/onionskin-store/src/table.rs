@@ -9,6 +9,7 @@
 
 mod part;
 mod reader;
+mod similar;
 mod source;
 mod typed;
 mod writers;
@@ -19,6 +20,10 @@ use crate::disk::IoError;
 
 pub use part::{FORMAT_VERSION_KEY, PartParams, PartWriter, RECIPE_KEY, TABLE_KEY};
 pub use reader::TableReader;
+pub use similar::{
+    ClusterRow, ClusterStatsReader, ClusterStatsRow, ClusterStatsWriter, ClustersReader, ClustersWriter,
+    CopyKind, Method, PairRow, PairsReader, PairsWriter,
+};
 pub use source::Input;
 pub use typed::{
     ChunkBatch, ChunksReader, DocumentBatch, DocumentsReader, FeaturesReader, LinksReader, SiteBatch,
@@ -128,7 +133,7 @@ pub enum TableError {
 }
 
 /// What can be wrong with a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueProblem {
     /// Null in a column that has none.
@@ -145,6 +150,18 @@ pub enum ValueProblem {
     Negative {
         /// The value.
         value: i64,
+    },
+    /// A number that is no share.
+    #[error("{value} is not between 0 and 1")]
+    Share {
+        /// The value.
+        value: f64,
+    },
+    /// A word that is not one of those the column may have.
+    #[error("an unknown word; known are {known}")]
+    Word {
+        /// The words.
+        known: &'static str,
     },
     /// Lists of different lengths in one column.
     #[error("a list of {found} among lists of {wanted}")]

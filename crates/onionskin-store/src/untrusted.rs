@@ -12,8 +12,8 @@ use crate::raw::{RawError, RawReader, Record};
 use crate::schema::Table;
 pub use crate::staging::parse_journal_bytes as journal;
 use crate::table::{
-    ChunksReader, DocumentsReader, FeaturesReader, Input, LinksReader, SitesReader, SketchesReader,
-    TableError, TableReader,
+    ChunksReader, ClusterStatsReader, ClustersReader, DocumentsReader, FeaturesReader, Input, LinksReader,
+    PairsReader, SitesReader, SketchesReader, TableError, TableReader,
 };
 
 /// Parses a manifest.
@@ -69,6 +69,24 @@ pub fn table(table: &Table, bytes: &[u8]) -> Result<u64, TableError> {
         Table::Features { .. } => {
             let mut reader = FeaturesReader::new(input);
             while reader.next_row()?.is_some() {
+                rows += 1;
+            }
+        }
+        Table::Pairs => {
+            for row in PairsReader::new(input) {
+                row?;
+                rows += 1;
+            }
+        }
+        Table::Clusters => {
+            for row in ClustersReader::new(input) {
+                row?;
+                rows += 1;
+            }
+        }
+        Table::ClusterStats => {
+            for row in ClusterStatsReader::new(input) {
+                row?;
                 rows += 1;
             }
         }

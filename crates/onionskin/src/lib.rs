@@ -7,6 +7,7 @@
 //!
 //! - [`scan()`] reads raw web data once and makes the atlas.
 
+pub mod inputs;
 mod progress;
 pub mod scan;
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::atlas::{Atlas, VerifyDepth};
 use crate::manifest::Manifest;
-use crate::table::{DocumentRow, SiteRow};
+use crate::table::{ClusterRow, CopyKind, DocumentRow, SiteRow};
 use faulty::{Fault, Faulty};
 use proptest::prelude::*;
 use serde_json::json;
@@ -333,16 +333,9 @@ fn a_stage_extends_an_atlas_and_replaces_only_its_own_tables() {
         ..StageParams::new("similar", json!({}), "w4-test", vec![Table::Clusters, Table::Pairs])
     };
     let (mut staging, _) = Staging::open(&atlas, extend(false)).unwrap();
-    let clusters = staging.batches(&Table::Clusters).unwrap();
-    let columns: Vec<arrow_array::ArrayRef> = vec![
-        Arc::new(arrow_array::Int64Array::from(vec![1])),
-        Arc::new(arrow_array::Int64Array::from(vec![2])),
-        Arc::new(arrow_array::BooleanArray::from(vec![true])),
-        Arc::new(arrow_array::Float64Array::from(vec![1.0])),
-        Arc::new(arrow_array::StringArray::from(vec!["exact"])),
-    ];
-    let batch = arrow_array::RecordBatch::try_new(Arc::clone(clusters.schema()), columns).unwrap();
-    clusters.write(&batch).unwrap();
+    let row =
+        ClusterRow { cluster: 1, doc: 2, is_centre: true, resemblance_to_centre: 1.0, kind: CopyKind::Exact };
+    staging.clusters().unwrap().push(&row).unwrap();
     staging.commit(json!(null)).unwrap();
     let extended = staging.publish(|manifest| {
         manifest.stages.insert("similar".to_owned(), json!({"threshold": 0.9}));
@@ -376,7 +369,7 @@ fn a_table_that_was_not_declared_is_refused() {
     let dir = fast_dir();
     let (mut staging, _) = Staging::open(dir.path().join("atlas"), params(Disk::shared())).unwrap();
     assert!(matches!(staging.sketches(), Err(StagingError::Undeclared { .. })));
-    assert!(matches!(staging.batches(&Table::Documents), Err(StagingError::Undeclared { .. })));
+    assert!(matches!(staging.batches(&Table::Pairs), Err(StagingError::Undeclared { .. })));
     assert!(matches!(staging.raw::<u64>("../x"), Err(StagingError::Undeclared { .. })));
 }
 

@@ -17,14 +17,14 @@ use crate::schema::{ChunkingName, Table};
 const NARROW_BATCH: usize = 64 << 10;
 
 /// A column of a batch, with its place for error messages.
-struct Columns<'a> {
-    batch: &'a RecordBatch,
-    table: &'a Table,
-    file: &'a str,
+pub(super) struct Columns<'a> {
+    pub(super) batch: &'a RecordBatch,
+    pub(super) table: &'a Table,
+    pub(super) file: &'a str,
 }
 
 impl<'a> Columns<'a> {
-    fn place<'b>(&'b self, column: &'b str) -> Place<'b> {
+    pub(super) fn place<'b>(&'b self, column: &'b str) -> Place<'b> {
         Place { table: self.table, file: self.file, column }
     }
 
@@ -34,7 +34,7 @@ impl<'a> Columns<'a> {
         Ok(found.as_ref())
     }
 
-    fn typed<T: Clone + 'a>(
+    pub(super) fn typed<T: Clone + 'a>(
         &self,
         name: &str,
         downcast: impl Fn(&'a dyn Array) -> Option<&'a T>,
@@ -44,7 +44,7 @@ impl<'a> Columns<'a> {
             .ok_or_else(|| self.place(name).damaged("not the type of the schema"))
     }
 
-    fn strings(&self, name: &str) -> Result<StringArray, TableError> {
+    pub(super) fn strings(&self, name: &str) -> Result<StringArray, TableError> {
         self.typed(name, |array| array.as_string_opt())
     }
 
@@ -53,7 +53,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Integers in 0..2^32, nulls aside.
-    fn ids(&self, name: &str) -> Result<Int64Array, TableError> {
+    pub(super) fn ids(&self, name: &str) -> Result<Int64Array, TableError> {
         let array = self.integers(name)?;
         let outside = |value: &i64| u32::try_from(*value).is_err();
         // One pass without branches first; only a batch that fails is looked at closely.
@@ -67,7 +67,7 @@ impl<'a> Columns<'a> {
     }
 
     /// Integers that are not negative.
-    fn sizes(&self, name: &str) -> Result<Int64Array, TableError> {
+    pub(super) fn sizes(&self, name: &str) -> Result<Int64Array, TableError> {
         let array = self.integers(name)?;
         match array.iter().flatten().find(|value| *value < 0) {
             Some(value) => Err(self.place(name).wrong(ValueProblem::Negative { value })),
@@ -321,7 +321,10 @@ pub struct ChunksReader {
     table: Table,
     batch: ChunkBatch,
     at: usize,
-    group: Vec<u64>,
+    /// The rows of the current document, where they lie in one batch.
+    group: std::ops::Range<usize>,
+    /// Its fingerprints, where they do not.
+    gathered: Vec<u64>,
 }
 
 impl ChunksReader {
@@ -330,7 +333,7 @@ impl ChunksReader {
         let table = Table::Chunks(chunking);
         let reader = TableReader::new(table.clone(), inputs).batch_rows(NARROW_BATCH);
         let batch = ChunkBatch { fps: Vec::new().into(), docs: Vec::new().into() };
-        ChunksReader { reader, table, batch, at: 0, group: Vec::new() }
+        ChunksReader { reader, table, batch, at: 0, group: 0..0, gathered: Vec::new() }
     }
 
     /// The next rows; `None` at the end. Not to be mixed with [`ChunksReader::next_group`].
@@ -346,32 +349,50 @@ impl ChunksReader {
     /// The next document and its fingerprints: the rows that follow each other with one `doc`. Documents without chunks
     /// have no rows and do not come up.
     pub fn next_group(&mut self) -> Result<Option<(u32, &[u64])>, TableError> {
-        self.group.clear();
+        let doc = self.advance()?;
+        Ok(doc.map(|doc| (doc, self.group())))
+    }
+
+    /// Goes to the next document, whose fingerprints [`ChunksReader::group`] then gives; `None` at the end.
+    pub fn advance(&mut self) -> Result<Option<u32>, TableError> {
+        self.gathered.clear();
+        self.group = 0..0;
         let mut group_doc = None;
         loop {
             if self.at == self.batch.docs.len() {
                 match self.next_batch()? {
                     Some(batch) => (self.batch, self.at) = (batch, 0),
-                    None => return Ok(group_doc.map(|doc: i64| (doc as u32, self.group.as_slice()))),
+                    None => return Ok(group_doc.map(|doc: i64| doc as u32)),
                 }
             }
             let rest = self.batch.docs.get(self.at..).unwrap_or_default();
             let Some(&first) = rest.first() else { continue };
             let doc = *group_doc.get_or_insert(first);
             if doc != first {
-                return Ok(Some((doc as u32, &self.group)));
+                return Ok(Some(doc as u32));
             }
             let n = rest.iter().take_while(|other| **other == doc).count();
-            let start = self.at;
+            let rows = self.at..self.at + n;
             self.at += n;
-            if n < rest.len() && self.group.is_empty() {
+            let whole = n < rest.len();
+            if whole && self.gathered.is_empty() {
                 // The usual case: the whole group lies inside the batch, and nothing is copied.
-                return Ok(Some((doc as u32, self.batch.fps.get(start..start + n).unwrap_or_default())));
+                self.group = rows;
+                return Ok(Some(doc as u32));
             }
-            self.group.extend_from_slice(self.batch.fps.get(start..start + n).unwrap_or_default());
-            if n < rest.len() {
-                return Ok(Some((doc as u32, &self.group)));
+            self.gathered.extend_from_slice(self.batch.fps.get(rows).unwrap_or_default());
+            if whole {
+                return Ok(Some(doc as u32));
             }
+        }
+    }
+
+    /// The fingerprints of the document that [`ChunksReader::advance`] went to.
+    pub fn group(&self) -> &[u64] {
+        if self.group.is_empty() {
+            &self.gathered
+        } else {
+            self.batch.fps.get(self.group.clone()).unwrap_or_default()
         }
     }
 }

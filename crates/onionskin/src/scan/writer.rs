@@ -296,6 +296,7 @@ impl<'a> Writer<'a> {
                 })
                 .collect();
             manifest.extractors = extractors;
+            manifest.stages.insert("scan".to_owned(), crate::inputs::to_json(&params.options));
             let mut count = |name: &str, value: u64| manifest.counts.insert(name.to_owned(), value);
             count("documents", state.documents);
             count("empty_documents", state.empty_documents);

@@ -1,0 +1,46 @@
+//! From chunks and features to pairs of similar documents, and from pairs to clusters.
+//!
+//! Every method works in the same steps. What is found in one place is checked in another, so that a hash collision never
+//! becomes a pair:
+//!
+//! ```text
+//!  documents ──▶ exact copies, folded            (exact)
+//!  features, sketches ──▶ candidates             (candidates)
+//!  chunks ──▶ pairs that share at least T        (overlap: sort, iceberg, prefix)
+//!  candidates + chunks ──▶ verified pairs        (verify)
+//!  pairs ──▶ clusters, transitive or centred     (cluster)
+//! ```
+//!
+//! Everything larger than a bit a document is kept in sorts that spill, so that memory is what the budget says.
+
+mod bound;
+pub mod error;
+pub mod sets;
+pub mod verify;
+
+pub use bound::Bound;
+pub use error::SimilarError;
+pub use sets::{Bits, ChunkSets, SetReader};
+pub use verify::{Candidates, SharedPair, VerifyStats, count_shared};
+
+use std::path::PathBuf;
+
+use onionskin_store::MemoryBudget;
+
+/// What a step may use. None of it changes a result.
+#[derive(Clone, Debug)]
+pub struct Resources {
+    /// Memory for everything the step holds.
+    pub memory: MemoryBudget,
+    /// Threads.
+    pub threads: usize,
+    /// A folder for sorted runs and other files that do not outlive the step; made when needed.
+    pub work_dir: PathBuf,
+}
+
+impl Resources {
+    /// The same with a part of the memory.
+    pub fn share(&self, numerator: u64, denominator: u64) -> Resources {
+        Resources { memory: self.memory.share(numerator, denominator), ..self.clone() }
+    }
+}

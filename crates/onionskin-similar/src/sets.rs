@@ -1,0 +1,225 @@
+//! The chunk sets of documents, in ascending order of document, as often as they are wanted.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use onionskin_store::Atlas;
+use onionskin_store::schema::{ChunkingName, Table};
+use onionskin_store::table::ChunksReader;
+
+use crate::SimilarError;
+
+/// One bit a document.
+#[derive(Clone, Debug, Default)]
+pub struct Bits {
+    words: Vec<u64>,
+}
+
+impl Bits {
+    /// All false, for `n` documents.
+    pub fn new(n: u64) -> Bits {
+        Bits { words: vec![0; n.div_ceil(64) as usize] }
+    }
+
+    /// Makes the bit of a document true; grows when needed.
+    #[inline]
+    pub fn set(&mut self, doc: u32) {
+        let word = doc as usize / 64;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (doc % 64);
+    }
+
+    /// The bit of a document; false beyond the end.
+    #[inline]
+    pub fn get(&self, doc: u32) -> bool {
+        self.words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+    }
+
+    /// How many are true.
+    pub fn count(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
+/// The chunk sets of all documents but those that are folded away.
+#[derive(Clone, Debug)]
+pub struct ChunkSets {
+    source: Source,
+    folded: Arc<Bits>,
+    distinct: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    Files(ChunkingName, Vec<PathBuf>),
+    Memory(Arc<Vec<(u32, Vec<u64>)>>),
+}
+
+impl ChunkSets {
+    /// The chunks of a chunking of an atlas, each once a document.
+    pub fn of_atlas(atlas: &Atlas, chunking: &ChunkingName) -> Result<ChunkSets, SimilarError> {
+        let files = atlas.files(&Table::Chunks(chunking.clone()).name())?;
+        // Shingles are sets already.
+        let shingles = chunking.as_str().starts_with(['w', 'c']) || chunking.as_str().starts_with("ls");
+        let source = Source::Files(chunking.clone(), files);
+        Ok(ChunkSets { source, folded: Arc::default(), distinct: !shingles })
+    }
+
+    /// Sets that are given, in ascending order of document. For tests and small things.
+    pub fn in_memory(documents: Vec<(u32, Vec<u64>)>) -> ChunkSets {
+        debug_assert!(documents.is_sorted_by(|a, b| a.0 < b.0));
+        ChunkSets { source: Source::Memory(Arc::new(documents)), folded: Arc::default(), distinct: true }
+    }
+
+    /// The same without these documents.
+    pub fn without(self, folded: Arc<Bits>) -> ChunkSets {
+        ChunkSets { folded, ..self }
+    }
+
+    /// The same with chunks as often as they occur.
+    pub fn with_repeats(self) -> ChunkSets {
+        ChunkSets { distinct: false, ..self }
+    }
+
+    /// Reads from the beginning.
+    pub fn reader(&self) -> SetReader {
+        let cursor = match &self.source {
+            Source::Files(chunking, files) => {
+                Cursor::Table(Box::new(ChunksReader::new(chunking.clone(), files.clone())))
+            }
+            Source::Memory(documents) => Cursor::Memory(Arc::clone(documents), 0),
+        };
+        SetReader {
+            cursor,
+            folded: Arc::clone(&self.folded),
+            distinct: self.distinct,
+            seen: Seen::default(),
+            set: Vec::new(),
+        }
+    }
+}
+
+enum Cursor {
+    Table(Box<ChunksReader>),
+    Memory(Arc<Vec<(u32, Vec<u64>)>>, usize),
+}
+
+/// Gives one document after the other.
+pub struct SetReader {
+    cursor: Cursor,
+    folded: Arc<Bits>,
+    distinct: bool,
+    seen: Seen,
+    set: Vec<u64>,
+}
+
+impl SetReader {
+    /// The next document and its chunks, in order of appearance, never none; `None` at the end.
+    #[expect(clippy::should_implement_trait, reason = "it lends what it gives")]
+    pub fn next(&mut self) -> Result<Option<(u32, &[u64])>, SimilarError> {
+        self.next_of(|_| true)
+    }
+
+    /// The next document that is wanted. The others cost next to nothing.
+    pub fn next_of(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Option<(u32, &[u64])>, SimilarError> {
+        let doc = loop {
+            let doc = match &mut self.cursor {
+                Cursor::Table(reader) => reader.advance()?,
+                Cursor::Memory(documents, at) => {
+                    *at += 1;
+                    documents.get(*at - 1).map(|(doc, _)| *doc)
+                }
+            };
+            let Some(doc) = doc else { return Ok(None) };
+            if !self.folded.get(doc) && wanted(doc) && !self.chunks().is_empty() {
+                break doc;
+            }
+        };
+        if !self.distinct {
+            return Ok(Some((doc, self.chunks())));
+        }
+        let mut set = std::mem::take(&mut self.set);
+        set.clear();
+        set.extend_from_slice(self.chunks());
+        self.seen.retain_first(&mut set);
+        self.set = set;
+        Ok(Some((doc, &self.set)))
+    }
+
+    fn chunks(&self) -> &[u64] {
+        match &self.cursor {
+            Cursor::Table(reader) => reader.group(),
+            Cursor::Memory(documents, at) => &documents[*at - 1].1,
+        }
+    }
+}
+
+/// A hash table of fingerprints that is emptied for every document.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    slots: Vec<u64>,
+    zero: bool,
+    shift: u32,
+}
+
+impl Seen {
+    /// Forgets everything and makes room for `n` fingerprints.
+    pub(crate) fn reset(&mut self, n: usize) {
+        let capacity = (2 * n).next_power_of_two().max(16);
+        self.slots.clear();
+        self.slots.resize(capacity, 0);
+        self.zero = false;
+        self.shift = 64 - capacity.ilog2();
+    }
+
+    /// Adds a fingerprint; false when it was there.
+    #[inline]
+    pub(crate) fn insert(&mut self, fingerprint: u64) -> bool {
+        if fingerprint == 0 {
+            // Zero marks a free slot.
+            return !std::mem::replace(&mut self.zero, true);
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = self.home(fingerprint);
+        loop {
+            match self.slots[slot] {
+                0 => {
+                    self.slots[slot] = fingerprint;
+                    return true;
+                }
+                found if found == fingerprint => return false,
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    /// Whether a fingerprint was added.
+    #[inline]
+    pub(crate) fn contains(&self, fingerprint: u64) -> bool {
+        if fingerprint == 0 {
+            return self.zero;
+        }
+        let mask = self.slots.len() - 1;
+        let mut slot = self.home(fingerprint);
+        loop {
+            match self.slots[slot] {
+                0 => return false,
+                found if found == fingerprint => return true,
+                _ => slot = (slot + 1) & mask,
+            }
+        }
+    }
+
+    #[inline]
+    fn home(&self, fingerprint: u64) -> usize {
+        (fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
+    }
+
+    /// Keeps the first of equal fingerprints, in order.
+    pub(crate) fn retain_first(&mut self, fingerprints: &mut Vec<u64>) {
+        self.reset(fingerprints.len());
+        fingerprints.retain(|fingerprint| self.insert(*fingerprint));
+    }
+}

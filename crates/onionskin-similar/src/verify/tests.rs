@@ -1,0 +1,92 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use onionskin_store::MemoryBudget;
+use proptest::prelude::*;
+
+fn resources(dir: &tempfile::TempDir, memory: u64, threads: usize) -> Resources {
+    Resources { memory: MemoryBudget::from_bytes(memory), threads, work_dir: dir.path().to_owned() }
+}
+
+fn naive(
+    documents: &[(u32, Vec<u64>)],
+    pairs: &BTreeSet<(u32, u32)>,
+    bound: Option<Bound>,
+) -> Vec<SharedPair> {
+    let set = |doc: u32| -> BTreeSet<u64> {
+        documents
+            .iter()
+            .find(|(other, _)| *other == doc)
+            .map(|(_, set)| set.iter().copied().collect())
+            .unwrap_or_default()
+    };
+    let mut found = Vec::new();
+    for (b, a) in pairs {
+        let (sa, sb) = (set(*a), set(*b));
+        if sa.is_empty() || sb.is_empty() {
+            continue;
+        }
+        let shared = sa.intersection(&sb).count() as u32;
+        let (size_a, size_b) = (sa.len() as u32, sb.len() as u32);
+        if bound.is_none_or(|bound| bound.holds(shared, size_a, size_b)) {
+            found.push(SharedPair { a: *a, b: *b, shared, size_a, size_b });
+        }
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn counts_what_the_definition_counts(
+        documents in prop::collection::btree_map(0u32..60, prop::collection::vec(0u64..40, 0..30), 0..40),
+        pairs in prop::collection::btree_set((0u32..60, 0u32..60), 0..120),
+        tight: bool,
+        threads in 1usize..4,
+        least in prop::option::of(1u32..=10),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let documents: Vec<(u32, Vec<u64>)> = documents.into_iter().collect();
+        let sets = ChunkSets::in_memory(documents.clone());
+        let resources = resources(&dir, if tight { 4 << 10 } else { 64 << 20 }, threads);
+        let mut candidates = Candidates::new(60, &resources).unwrap();
+        for (a, b) in &pairs {
+            candidates.push(*a, *b).unwrap();
+        }
+        let bound = least.map(|least| Bound::Resemblance(f64::from(least) / 10.0));
+        let mut found = Vec::new();
+        count_shared(&sets, candidates, bound, &resources, &mut |pair| { found.push(pair); Ok(()) }).unwrap();
+        let ordered = pairs.iter().filter(|(a, b)| a != b).map(|(a, b)| (*a.max(b), *a.min(b))).collect();
+        found.sort_by_key(|pair| (pair.b, pair.a));
+        prop_assert_eq!(found, naive(&documents, &ordered, bound));
+    }
+}
+
+#[test]
+fn sets_larger_than_the_budget_take_more_passes() {
+    let dir = tempfile::tempdir().unwrap();
+    // 64 documents of 100,000 chunks: 50 MB, of which a half is kept; 8 MB are given.
+    let documents: Vec<(u32, Vec<u64>)> =
+        (0..64u32).map(|doc| (doc, (0..100_000u64).map(|i| i * 2 + u64::from(doc % 2)).collect())).collect();
+    let sets = ChunkSets::in_memory(documents);
+    let run = |memory| {
+        let resources = resources(&dir, memory, 2);
+        let mut candidates = Candidates::new(64, &resources).unwrap();
+        for a in 0..63 {
+            candidates.push(a, a + 1).unwrap();
+            candidates.push(a, 63).unwrap();
+        }
+        let mut found = Vec::new();
+        let stats = count_shared(&sets, candidates, None, &resources, &mut |pair| {
+            found.push(pair);
+            Ok(())
+        });
+        found.sort();
+        (stats.unwrap(), found)
+    };
+    let ((tight, found), (roomy, expected)) = (run(8 << 20), run(1 << 30));
+    assert!(tight.passes > 5 && roomy.passes == 1, "{tight:?} {roomy:?}");
+    assert_eq!(found, expected);
+    assert_eq!(tight.candidates, 125);
+    assert!(found.iter().all(|pair| pair.shared == if (pair.a + pair.b) % 2 == 0 { 100_000 } else { 0 }));
+}
