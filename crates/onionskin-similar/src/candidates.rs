@@ -13,8 +13,10 @@
 //! the number of features per document to become C(k, r)" (section 3): but only of those features that anybody else has, which for
 //! most documents are none. Where C(k, r) is large, pairs are counted instead.
 //!
-//! **A crowded bucket costs linear work.** Up to [`CROWD`] members all are paired with all. Beyond that a member is paired with the first
-//! of the bucket, with the first of those that agree with it in one more feature, and with the two before it.
+//! **A crowded bucket costs linear work.** Up to [`CROWD`] members all are paired with all. Beyond that a member is paired with the
+//! smallest of the bucket, and of those that agree with it in one more feature with the smallest and with the one before it.
+
+use std::collections::HashMap;
 
 use onionskin_core::FeatureFilter;
 use onionskin_core::scramble;
@@ -24,8 +26,8 @@ use crate::{Candidates, Resources, SimilarError};
 
 /// Members of a bucket that are paired all with all.
 pub const CROWD: usize = 32;
-/// Members before it that a member of a crowded bucket is paired with.
-const NEIGHBOURS: usize = 2;
+/// Shades of a crowded bucket that are told apart; members of others are paired with the smallest only.
+const MOST_SHADES: usize = 4096;
 /// Super-features of a document, at most; with more, pairs are counted.
 const MOST_SUPER_FEATURES: u64 = 128;
 
@@ -44,7 +46,7 @@ pub struct CandidateStats {
     pub spilled_bytes: u64,
 }
 
-/// A feature, one more feature of the same document in short, and the document.
+/// A feature, the document, and its shade: one more feature of the same document in short.
 type Meeting = (u64, u32, u32);
 
 /// Takes the features of documents, and finds who shares.
@@ -67,7 +69,7 @@ impl FeatureJoin {
     pub fn push(&mut self, doc: u32, features: &[u64]) -> Result<(), SimilarError> {
         self.stats.documents += 1;
         for (i, feature) in features.iter().enumerate() {
-            self.meetings.push((*feature, shade(features[(i + 1) % features.len()]), doc))?;
+            self.meetings.push((*feature, doc, shade(features[(i + 1) % features.len()])))?;
         }
         Ok(())
     }
@@ -110,7 +112,7 @@ fn super_features(
     let mut shared = Sorter::<(u32, u64)>::new(params())?;
     let mut before: Option<(u64, u32, bool)> = None;
     for meeting in meetings {
-        let (feature, _, doc) = meeting?;
+        let (feature, doc, _) = meeting?;
         before = match before {
             Some((other, first, first_pushed)) if other == feature => {
                 if !first_pushed {
@@ -129,7 +131,7 @@ fn super_features(
     let mut of_doc = None;
     let mut emit = |doc: u32, features: &[u64]| {
         for_combinations(features, filter.r(), |super_feature, rest| {
-            supers.push((super_feature, shade(rest), doc)).map_err(SimilarError::from)
+            supers.push((super_feature, doc, shade(rest))).map_err(SimilarError::from)
         })
     };
     for entry in shared {
@@ -182,7 +184,8 @@ fn count_pairs(
     stats: &mut CandidateStats,
     candidates: &mut Candidates,
 ) -> Result<(), SimilarError> {
-    let mut pairs = Sorter::<(u32, u32)>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 4)))?;
+    let mut pairs =
+        Sorter::<(u32, u32)>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 4)))?;
     let spilled = pair_buckets(meetings, stats, |a, b, crowded| {
         if crowded { candidates.push(a, b) } else { Ok(pairs.push((a.min(b), a.max(b)))?) }
     })?;
@@ -200,15 +203,16 @@ fn count_pairs(
     Ok(())
 }
 
-/// A bucket while its members stream by.
+/// A bucket while its members stream by, in ascending order of document.
 #[derive(Default)]
 struct Bucket {
     members: u64,
-    /// The members, as long as they are no crowd; then the last few.
-    recent: Vec<(u32, u32)>,
-    first: u32,
-    /// The first member with the current shade.
-    first_of_shade: u32,
+    /// Shade and document of the members, as long as they are no crowd.
+    few: Vec<(u32, u32)>,
+    /// The smallest document.
+    smallest: u32,
+    /// For each shade the smallest document with it, and the last.
+    shades: HashMap<u32, (u32, u32)>,
 }
 
 /// Pairs the members of every bucket; tells for each pair whether the bucket was crowded. Returns what sorting wrote to disk.
@@ -221,10 +225,9 @@ fn pair_buckets(
     let mut bucket = Bucket::default();
     let mut of = None;
     for meeting in meetings {
-        let (feature, shade, doc) = meeting?;
+        let (feature, doc, shade) = meeting?;
         if of != Some(feature) {
             bucket.close(stats, &mut pair)?;
-            bucket = Bucket { recent: std::mem::take(&mut bucket.recent), ..Bucket::default() };
             of = Some(feature);
         }
         bucket.add(shade, doc, &mut pair)?;
@@ -242,12 +245,13 @@ impl Bucket {
     ) -> Result<(), SimilarError> {
         self.members += 1;
         if self.members as usize <= CROWD {
-            self.recent.push((shade, doc));
+            self.few.push((shade, doc));
             return Ok(());
         }
         if self.members as usize == CROWD + 1 {
             // Now it is a crowd: the members so far are treated as such.
-            let so_far = std::mem::take(&mut self.recent);
+            let so_far = std::mem::take(&mut self.few);
+            self.smallest = so_far[0].1;
             for (shade, doc) in so_far {
                 self.crowd(shade, doc, pair)?;
             }
@@ -261,42 +265,39 @@ impl Bucket {
         doc: u32,
         pair: &mut impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
     ) -> Result<(), SimilarError> {
-        match self.recent.last() {
-            None => (self.first, self.first_of_shade) = (doc, doc),
-            Some((before, _)) if *before != shade => self.first_of_shade = doc,
-            Some(_) => {}
+        pair(self.smallest, doc, true)?;
+        let full = self.shades.len() >= MOST_SHADES;
+        match self.shades.get_mut(&shade) {
+            Some((smallest, last)) => {
+                pair(*smallest, doc, true)?;
+                pair(*last, doc, true)?;
+                *last = doc;
+            }
+            None if full => {}
+            None => {
+                self.shades.insert(shade, (doc, doc));
+            }
         }
-        pair(self.first, doc, true)?;
-        if self.first_of_shade != self.first {
-            pair(self.first_of_shade, doc, true)?;
-        }
-        for (_, other) in &self.recent {
-            pair(*other, doc, true)?;
-        }
-        if self.recent.len() == NEIGHBOURS {
-            self.recent.remove(0);
-        }
-        self.recent.push((shade, doc));
         Ok(())
     }
 
+    /// Pairs what was no crowd, and makes room for the next bucket.
     fn close(
         &mut self,
         stats: &mut CandidateStats,
         pair: &mut impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
     ) -> Result<(), SimilarError> {
-        let crowded = self.members as usize > CROWD;
         stats.buckets += u64::from(self.members > 1);
-        stats.crowded_buckets += u64::from(crowded);
+        stats.crowded_buckets += u64::from(self.members as usize > CROWD);
         stats.largest_bucket = stats.largest_bucket.max(self.members);
-        if !crowded {
-            for (i, (_, b)) in self.recent.iter().enumerate() {
-                for (_, a) in &self.recent[..i] {
-                    pair(*a, *b, false)?;
-                }
+        for (i, (_, b)) in self.few.iter().enumerate() {
+            for (_, a) in &self.few[..i] {
+                pair(*a, *b, false)?;
             }
         }
-        self.recent.clear();
+        self.members = 0;
+        self.few.clear();
+        self.shades.clear();
         Ok(())
     }
 }

@@ -68,6 +68,8 @@ pub struct Attributes {
     pub priority: u64,
     /// Its site.
     pub site: Option<u32>,
+    /// Whether it can be a centre: it has a text to compare with.
+    pub can_lead: bool,
 }
 
 /// Everything clusters are made of. Streams are in ascending order of document, or of `(a, b)`.
@@ -226,7 +228,11 @@ impl Step<'_, '_> {
         for entry in half_ranked.finish()? {
             let (b, a, rank_a) = entry?;
             let rank_b = seek(&mut ranks, b, |entry| entry.0)?.map_or(u32::MAX, |entry| entry.1);
-            ranked.push(if rank_a < rank_b { ((rank_a, rank_b), (a, b)) } else { ((rank_b, rank_a), (b, a)) })?;
+            ranked.push(if rank_a < rank_b {
+                ((rank_a, rank_b), (a, b))
+            } else {
+                ((rank_b, rank_a), (b, a))
+            })?;
         }
         self.take(ranked.finish()?.map(|pair| pair.map_err(SimilarError::from)))
     }
@@ -245,7 +251,9 @@ impl Step<'_, '_> {
         for entry in of_text.finish()? {
             let (text, doc) = entry?;
             // Groups of texts without copies.
-            while let Some(other) = groups.next_if(|other| other.as_ref().map_or(true, |(other, _)| *other < text)) {
+            while let Some(other) =
+                groups.next_if(|other| other.as_ref().map_or(true, |(other, _)| *other < text))
+            {
                 let (other, group) = other?;
                 if last.is_none_or(|(last, _)| last != other) {
                     by_doc.push((other, other, group))?;
@@ -254,10 +262,11 @@ impl Step<'_, '_> {
             let group = match last {
                 Some((last, group)) if last == text => group,
                 _ => {
-                    let group = match groups.next_if(|other| matches!(other, Ok((other, _)) if *other == text)) {
-                        Some(group) => group?.1,
-                        None => text,
-                    };
+                    let group =
+                        match groups.next_if(|other| matches!(other, Ok((other, _)) if *other == text)) {
+                            Some(group) => group?.1,
+                            None => text,
+                        };
                     by_doc.push((text, text, group))?;
                     last = Some((text, group));
                     group
@@ -273,7 +282,7 @@ impl Step<'_, '_> {
         let mut attributes = (self.input.attributes)()?.peekable();
         for member in by_doc.finish()? {
             let (doc, text, group) = member?;
-            let Attributes { priority, site, .. } = loop {
+            let Attributes { priority, site, can_lead, .. } = loop {
                 match attributes.next() {
                     Some(row) => {
                         let row = row?;
@@ -281,10 +290,10 @@ impl Step<'_, '_> {
                             break row;
                         }
                     }
-                    None => break Attributes { doc, priority: 0, site: None },
+                    None => break Attributes { doc, priority: 0, site: None, can_lead: true },
                 }
             };
-            let barred = self.input.clustering == Clustering::Centred && text != group;
+            let barred = !can_lead || (self.input.clustering == Clustering::Centred && text != group);
             let wish = (group, u8::from(barred), u64::MAX - priority);
             by_group.push((wish, (doc, text, site.unwrap_or(NO_SITE))))?;
         }
@@ -297,8 +306,9 @@ impl Step<'_, '_> {
         by_group: SortedStream<ByGroup>,
     ) -> Result<(SortedStream<ByText>, SortedStream<Wanted>), SimilarError> {
         let mut by_text = self.sorter::<ByText>()?;
-        let mut wanted =
-            Sorter::new(SortParams::new(&self.resources.work_dir, self.resources.memory.share(1, 10)).dedup())?;
+        let mut wanted = Sorter::new(
+            SortParams::new(&self.resources.work_dir, self.resources.memory.share(1, 10)).dedup(),
+        )?;
         let mut centre = None;
         for member in by_group {
             let ((group, ..), (doc, text, site)) = member?;
@@ -306,7 +316,11 @@ impl Step<'_, '_> {
                 Some((of, centre)) if of == group => centre,
                 _ => centre.insert((group, (doc, text, site))).1,
             };
-            by_text.push(((text, group, doc), (centre, centre_text), (u8::from(site == centre_site), site)))?;
+            by_text.push((
+                (text, group, doc),
+                (centre, centre_text),
+                (u8::from(site == centre_site), site),
+            ))?;
             if text != centre_text {
                 wanted.push((text.min(centre_text), text.max(centre_text), text))?;
             }
@@ -360,7 +374,9 @@ impl Step<'_, '_> {
         let mut resemblances = resemblances.peekable();
         for entry in by_text {
             let ((text, group, doc), (centre, centre_text), (same_site, site)) = entry?;
-            while let Some(passed) = resemblances.next_if(|entry| entry.as_ref().map_or(true, |entry| entry.0 < text)) {
+            while let Some(passed) =
+                resemblances.next_if(|entry| entry.as_ref().map_or(true, |entry| entry.0 < text))
+            {
                 passed?;
             }
             let resemblance = match resemblances.peek() {
@@ -372,8 +388,9 @@ impl Step<'_, '_> {
             by_group.push(((group, doc), (centre, resemblance), (exact, same_site, site)))?;
         }
         let mut rows = self.sorter::<Row>()?;
-        let mut sites =
-            Sorter::new(SortParams::new(&self.resources.work_dir, self.resources.memory.share(1, 10)).dedup())?;
+        let mut sites = Sorter::new(
+            SortParams::new(&self.resources.work_dir, self.resources.memory.share(1, 10)).dedup(),
+        )?;
         let mut first = None;
         for entry in by_group.finish()? {
             let ((group, doc), about, (exact, same_site, site)) = entry?;
@@ -402,7 +419,8 @@ fn seek<T: Copy, K: Ord, I: Iterator<Item = Result<T, SimilarError>>>(
     key: K,
     key_of: impl Fn(&T) -> K,
 ) -> Result<Option<T>, SimilarError> {
-    while let Some(passed) = stream.next_if(|entry| entry.as_ref().map_or(true, |entry| key_of(entry) < key)) {
+    while let Some(passed) = stream.next_if(|entry| entry.as_ref().map_or(true, |entry| key_of(entry) < key))
+    {
         passed?;
     }
     Ok(match stream.peek() {
@@ -428,7 +446,9 @@ fn emit(
                     sink.cluster(stats)?;
                 }
                 let mut n_sites = 0;
-                while let Some(site) = sites.next_if(|site| site.as_ref().map_or(true, |site| site.0 == smallest)) {
+                while let Some(site) =
+                    sites.next_if(|site| site.as_ref().map_or(true, |site| site.0 == smallest))
+                {
                     site?;
                     n_sites += 1;
                 }

@@ -52,15 +52,13 @@ impl Components {
     }
 
     /// Two documents belong together.
-    ///
-    /// # Panics
-    ///
-    /// When one is not below the number of documents.
     pub fn unite(&mut self, a: u32, b: u32) -> Result<(), SimilarError> {
         match &mut self.state {
             State::Memory { parent, touched } => {
                 touched.set(a);
                 touched.set(b);
+                // More documents than were told: the pairs come from elsewhere.
+                parent.extend(parent.len() as u32..=a.max(b));
                 let (a, b) = (find(parent, a), find(parent, b));
                 // The smaller becomes the parent: the root is the smallest document, and halving keeps paths short.
                 parent[a.max(b) as usize] = a.min(b);

@@ -19,6 +19,9 @@ pub mod cluster;
 pub mod components;
 pub mod error;
 pub mod exact;
+pub mod overlap;
+pub mod paragraphs;
+pub mod recall;
 pub mod sets;
 pub mod verify;
 

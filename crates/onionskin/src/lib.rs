@@ -6,10 +6,15 @@
 //! budget, and give the same bytes for any number of threads.
 //!
 //! - [`scan()`] reads raw web data once and makes the atlas.
+//! - [`similar()`] finds pairs and clusters of similar documents in it.
 
 pub mod inputs;
 mod progress;
 pub mod scan;
+pub mod similar;
+pub mod survivor;
 
 pub use progress::{Event, Progress, Quiet};
 pub use scan::{ScanError, ScanParams, ScanSummary, scan};
+pub use similar::{SimilarParams, SimilarSummary, similar};
+pub use survivor::Survivor;

@@ -42,7 +42,10 @@ fn naive(filter: FeatureFilter, documents: &[Vec<u64>]) -> BTreeSet<(u32, u32)> 
 
 /// The number of the feature mixed in, as it is in real ones.
 fn distinct(documents: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
-    documents.into_iter().map(|row| row.into_iter().enumerate().map(|(i, f)| f * 1000 + i as u64).collect()).collect()
+    documents
+        .into_iter()
+        .map(|row| row.into_iter().enumerate().map(|(i, f)| f * 1000 + i as u64).collect())
+        .collect()
 }
 
 fn filters() -> impl Strategy<Value = FeatureFilter> {
@@ -73,9 +76,13 @@ fn a_crowd_is_joined_with_linear_work() {
         let n = 20_000;
         // One crowd of near copies, each with one feature of its own, and as many documents that share nothing.
         let mut documents: Vec<Vec<u64>> = (0..n)
-            .map(|doc| (0..u64::from(k)).map(|i| if doc % u64::from(k) == i { 1_000_000 + doc } else { i }).collect())
+            .map(|doc| {
+                (0..u64::from(k)).map(|i| if doc % u64::from(k) == i { 1_000_000 + doc } else { i }).collect()
+            })
             .collect();
-        documents.extend((n..2 * n).map(|doc| (0..u64::from(k)).map(|i| 2_000_000 + doc * 100 + i).collect::<Vec<u64>>()));
+        documents.extend(
+            (n..2 * n).map(|doc| (0..u64::from(k)).map(|i| 2_000_000 + doc * 100 + i).collect::<Vec<u64>>()),
+        );
         let (found, stats) = run(filter, &documents, 16 << 20);
         assert!(stats.crowded_buckets > 0 && stats.largest_bucket > n / 4, "{stats:?}");
         assert!(found.len() < 150 * n as usize, "{} pairs", found.len());

@@ -70,7 +70,13 @@ impl Small {
                 if self.resemblance(*a, *b) >= threshold {
                     let (x, y) = (&self.sets[*a as usize], &self.sets[*b as usize]);
                     let shared = x.intersection(y).count() as u32;
-                    pairs.push(SharedPair { a: *a, b: *b, shared, size_a: x.len() as u32, size_b: y.len() as u32 });
+                    pairs.push(SharedPair {
+                        a: *a,
+                        b: *b,
+                        shared,
+                        size_a: x.len() as u32,
+                        size_b: y.len() as u32,
+                    });
                 }
             }
         }
@@ -92,6 +98,7 @@ impl Small {
             doc: doc as u32,
             priority: if ranked { self.priorities[doc] } else { 0 },
             site: self.sites[doc],
+            can_lead: true,
         };
         let input = ClusterInput {
             clustering,
@@ -110,7 +117,8 @@ impl Small {
     /// Who belongs with whom, the centre first.
     fn naive(&self, threshold: f64, clustering: Clustering, ranked: bool) -> BTreeMap<u32, BTreeSet<u32>> {
         let pairs = self.pairs(threshold);
-        let wish = |doc: u32| (std::cmp::Reverse(if ranked { self.priorities[doc as usize] } else { 0 }), doc);
+        let wish =
+            |doc: u32| (std::cmp::Reverse(if ranked { self.priorities[doc as usize] } else { 0 }), doc);
         let docs_of = |text: u32| (0..N as u32).filter(move |doc| self.text(*doc) == text);
         let mut groups: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         let texts: Vec<u32> = (0..N as u32).filter(|doc| !self.copies.contains_key(doc)).collect();
@@ -134,9 +142,9 @@ impl Small {
                     }
                     let mut docs: BTreeSet<u32> = docs_of(*text).collect();
                     for other in &texts {
-                        let similar = pairs.iter().any(|pair| {
-                            (pair.a, pair.b) == ((*text).min(*other), (*text).max(*other))
-                        });
+                        let similar = pairs
+                            .iter()
+                            .any(|pair| (pair.a, pair.b) == ((*text).min(*other), (*text).max(*other)));
                         if similar && taken.insert(*other) {
                             docs.extend(docs_of(*other));
                         }
