@@ -15,11 +15,14 @@
 
 mod bound;
 pub mod error;
+pub mod overlap;
+pub mod paragraphs;
 pub mod sets;
 pub mod verify;
 
 pub use bound::Bound;
 pub use error::SimilarError;
+pub use overlap::{Engine, JoinStats, join};
 pub use sets::{Bits, ChunkSets, SetReader};
 pub use verify::{Candidates, SharedPair, VerifyStats, count_shared};
 
