@@ -27,6 +27,7 @@ pub mod verify;
 
 pub use bound::Bound;
 pub use error::SimilarError;
+pub use overlap::{Engine, JoinStats, join};
 pub use sets::{Bits, ChunkSets, SetReader};
 pub use verify::{Candidates, SharedPair, VerifyStats, count_shared};
 
