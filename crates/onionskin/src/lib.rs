@@ -6,10 +6,18 @@
 //! budget, and give the same bytes for any number of threads.
 //!
 //! - [`scan()`] reads raw web data once and makes the atlas.
+//! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
 
+pub mod evaluate;
+pub mod explain;
 pub mod inputs;
 mod progress;
 pub mod scan;
 
+pub use evaluate::{EvaluateError, EvaluateParams, Evaluation, evaluate};
+pub use explain::{ExplainError, ExplainParams, Explanation, explain};
 pub use progress::{Event, Progress, Quiet};
 pub use scan::{ScanError, ScanParams, ScanSummary, scan};
+
+#[cfg(test)]
+mod testing;
