@@ -5,4 +5,5 @@ pub(crate) mod generate;
 pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod scan;
+pub(crate) mod similar;
 pub(crate) mod verify;

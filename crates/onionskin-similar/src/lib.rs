@@ -14,7 +14,14 @@
 //! Everything larger than a bit a document is kept in sorts that spill, so that memory is what the budget says.
 
 mod bound;
+pub mod candidates;
+pub mod cluster;
+pub mod components;
 pub mod error;
+pub mod exact;
+pub mod overlap;
+pub mod paragraphs;
+pub mod recall;
 pub mod sets;
 pub mod verify;
 

@@ -75,6 +75,18 @@ impl Candidates {
     pub fn pushed(&self) -> u64 {
         self.sorter.stats().records
     }
+
+    /// Hands over every different pair, smaller document first, in ascending order of the larger document.
+    pub fn for_each(
+        self,
+        mut call: impl FnMut(u32, u32) -> Result<(), SimilarError>,
+    ) -> Result<(), SimilarError> {
+        for pair in self.sorter.finish()? {
+            let (b, a) = pair?;
+            call(a, b)?;
+        }
+        Ok(())
+    }
 }
 
 /// What verification has cost.
