@@ -52,6 +52,7 @@ mod feed;
 mod json;
 mod jsonl;
 mod lines;
+mod lookup;
 mod options;
 mod parquet;
 mod record;
@@ -70,6 +71,7 @@ pub use onionskin_extract::{ExtractOptions, PdfTool};
 
 pub use discover::{DiscoverError, discover};
 pub use document::{BadReason, BadRecord, Document, SkipReason, Visitor};
+pub use lookup::LookupError;
 pub use options::{Format, Options, UnknownFormat};
 pub use source::Source;
 pub use task::{Position, ResumeError, Scratch, Task, Tasks};
