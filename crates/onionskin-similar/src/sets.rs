@@ -76,10 +76,8 @@ impl ChunkSets {
     /// The chunks of a chunking of an atlas, each once a document.
     pub fn of_atlas(atlas: &Atlas, chunking: &ChunkingName) -> Result<ChunkSets, SimilarError> {
         let files = atlas.files(&Table::Chunks(chunking.clone()).name())?;
-        // Shingles are sets already.
-        let shingles = chunking.as_str().starts_with(['w', 'c']) || chunking.as_str().starts_with("ls");
         let source = Source::Files(chunking.clone(), files);
-        Ok(ChunkSets { source, folded: Arc::default(), distinct: !shingles })
+        Ok(ChunkSets { source, folded: Arc::default(), distinct: !are_sets(chunking) })
     }
 
     /// Sets that are given, in ascending order of document. For tests and small things.
@@ -88,9 +86,9 @@ impl ChunkSets {
         ChunkSets { source: Source::Memory(Arc::new(documents)), folded: Arc::default(), distinct: true }
     }
 
-    /// Sets from elsewhere, each chunk taken once a document.
-    pub fn from_source(source: Arc<dyn SetSource>) -> ChunkSets {
-        ChunkSets { source: Source::Other(source), folded: Arc::default(), distinct: true }
+    /// Sets from elsewhere. Each chunk is taken once a document; shingles come so already.
+    pub fn from_source(source: Arc<dyn SetSource>, chunking: &ChunkingName) -> ChunkSets {
+        ChunkSets { source: Source::Other(source), folded: Arc::default(), distinct: !are_sets(chunking) }
     }
 
     /// The same without these documents.
@@ -120,6 +118,11 @@ impl ChunkSets {
             set: Vec::new(),
         }
     }
+}
+
+/// Shingles are sets already; other chunks come as often as they occur.
+fn are_sets(chunking: &ChunkingName) -> bool {
+    chunking.as_str().starts_with(['w', 'c']) || chunking.as_str().starts_with("ls")
 }
 
 enum Cursor {

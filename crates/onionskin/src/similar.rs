@@ -404,9 +404,11 @@ impl Run<'_> {
 
     fn sets(&self) -> Result<Option<ChunkSets>, SimilarError> {
         let sets = match (&self.job.reread, &self.job.chunking) {
-            (Some(reread), _) => ChunkSets::from_source(Arc::clone(reread) as Arc<dyn SetSource>),
+            (Some(reread), Some(chunking)) => {
+                ChunkSets::from_source(Arc::clone(reread) as Arc<dyn SetSource>, chunking)
+            }
             (None, Some(chunking)) => ChunkSets::of_atlas(self.job.atlas, chunking)?,
-            (None, None) => return Ok(None),
+            (_, None) => return Ok(None),
         };
         Ok(Some(sets.without(self.folded()?)))
     }
