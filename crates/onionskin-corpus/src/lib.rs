@@ -55,6 +55,7 @@ mod lines;
 mod options;
 mod parquet;
 mod record;
+mod reopened;
 #[cfg(feature = "remote")]
 mod remote;
 mod sniff;
@@ -68,8 +69,11 @@ mod testing;
 
 pub use onionskin_extract::{ExtractOptions, PdfTool};
 
+pub use decode::decoder;
 pub use discover::{DiscoverError, discover};
 pub use document::{BadReason, BadRecord, Document, SkipReason, Visitor};
 pub use options::{Format, Options, UnknownFormat};
+pub use reopened::{JsonLine, JsonLineReader};
+pub use sniff::Encoding;
 pub use source::Source;
 pub use task::{Position, ResumeError, Scratch, Task, Tasks};

@@ -6,10 +6,14 @@
 //! budget, and give the same bytes for any number of threads.
 //!
 //! - [`scan()`] reads raw web data once and makes the atlas.
+//! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
 
+pub mod dedup;
 pub mod inputs;
+pub mod membership;
 mod progress;
 pub mod scan;
 
+pub use dedup::{DedupError, DedupParams, DedupSummary, dedup};
 pub use progress::{Event, Progress, Quiet};
 pub use scan::{ScanError, ScanParams, ScanSummary, scan};
