@@ -55,9 +55,9 @@ mod lines;
 mod options;
 mod parquet;
 mod record;
-mod reopened;
 #[cfg(feature = "remote")]
 mod remote;
+mod reopened;
 mod sniff;
 mod source;
 mod task;

@@ -77,11 +77,14 @@ mod tests {
     #[test]
     fn what_a_scan_would_not_read_is_no_line() {
         let (mut reader, options) = (JsonLineReader::default(), Options::default());
-        for line in ["", "{}", "{\"text\":1}", "{\"text\":null}", "{\"text\":\"a\"", "[]", "{\"text\":\"a\"} x"] {
+        for line in
+            ["", "{}", "{\"text\":1}", "{\"text\":null}", "{\"text\":\"a\"", "[]", "{\"text\":\"a\"} x"]
+        {
             assert_eq!(reader.read(line.as_bytes(), &options, "source"), None, "{line}");
         }
         assert_eq!(reader.read(b"{\"text\":\"\xff\"}", &options, "source"), None);
-        let twice = reader.read("\u{feff}{\"text\":\"a\",\"text\":\"tab\there\"}\r".as_bytes(), &options, "source");
+        let twice =
+            reader.read("\u{feff}{\"text\":\"a\",\"text\":\"tab\there\"}\r".as_bytes(), &options, "source");
         assert_eq!(twice, Some(JsonLine { text: "tab\there", id: None, beside: None }));
     }
 }

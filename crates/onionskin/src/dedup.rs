@@ -30,6 +30,8 @@ mod output;
 mod parquet;
 mod plan;
 mod shards;
+#[cfg(test)]
+pub(crate) mod testing;
 mod warc;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -294,7 +296,9 @@ pub enum DedupError {
         now: &'static str,
     },
     /// The input has no document where the scan found one.
-    #[error("{name}: there is no document at {offset}, where the scan found one; the file has changed\nhint: scan again, or bring back the file")]
+    #[error(
+        "{name}: there is no document at {offset}, where the scan found one; the file has changed\nhint: scan again, or bring back the file"
+    )]
     Moved {
         /// The input.
         name: String,
@@ -302,7 +306,9 @@ pub enum DedupError {
         offset: u64,
     },
     /// The input cannot be copied.
-    #[error("{name} cannot be copied: {why}\nhint: --shards chooses which formats are copied, `--shards none` writes only the lists")]
+    #[error(
+        "{name} cannot be copied: {why}\nhint: --shards chooses which formats are copied, `--shards none` writes only the lists"
+    )]
     NotCopied {
         /// The input.
         name: String,

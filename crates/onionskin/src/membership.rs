@@ -162,8 +162,10 @@ pub fn from_clusters_table(
                 if let Some(open) = of.take() {
                     open.finish()?;
                 }
-                let disagree =
-                    || MembershipError::Disagree { cluster: row.cluster, problem: "which clusters there are" };
+                let disagree = || MembershipError::Disagree {
+                    cluster: row.cluster,
+                    problem: "which clusters there are",
+                };
                 let stats = stats.next().transpose()?.filter(|stats| stats.cluster == row.cluster);
                 of.insert(Open { stats: stats.ok_or_else(disagree)?, members: 0, centres: 0 })
             }

@@ -72,7 +72,14 @@ fn fields_that_would_break_the_file_are_refused() {
 fn copied_and_new_records_stand_side_by_side() {
     for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
         let mut first = WarcWriter::new(Vec::new(), compression).unwrap();
-        first.response(RecordId::from_hash(1), "2024-05-01T12:00:00Z", "http://a.example/", b"HTTP/1.1 200 OK\r\n\r\na").unwrap();
+        first
+            .response(
+                RecordId::from_hash(1),
+                "2024-05-01T12:00:00Z",
+                "http://a.example/",
+                b"HTTP/1.1 200 OK\r\n\r\na",
+            )
+            .unwrap();
         let stored = first.finish().unwrap();
         let mut second = WarcWriter::new(Vec::new(), compression).unwrap();
         let copied = second.copy(&mut stored.as_slice()).unwrap();

@@ -10,9 +10,9 @@ use std::ops::Range;
 use csv_core::ReadRecordResult;
 use onionskin_corpus::decoder;
 
+use super::DedupError;
 use super::plan::Job;
 use super::shards::{Context, CopyReport, Meter};
-use super::DedupError;
 
 const READ_BYTES: usize = 128 << 10;
 

@@ -22,8 +22,8 @@ use onionskin_store::sort::{Record, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{CopyKind, DocumentBatch, DocumentRow, DocumentsReader, Method, PairsReader};
 use onionskin_store::{Atlas, IoError, MemoryBudget};
 
-use super::names::{Kept, Names, NamesWriter};
 use super::DedupError;
+use super::names::{Kept, Names, NamesWriter};
 use crate::membership::Membership;
 
 /// A document in a cluster, and what is known of it and its centre. In integers, so that its order is total.
@@ -151,7 +151,8 @@ impl<'a> Walk<'a> {
             self.row = 0;
             self.batch = self.reader.next_batch()?;
             if self.batch.is_none() {
-                return match self.inputs.iter().skip(self.input + 1).any(|input| input.documents > 0) || self.left > 0
+                return match self.inputs.iter().skip(self.input + 1).any(|input| input.documents > 0)
+                    || self.left > 0
                 {
                     true => Err(DedupError::Documents { doc: self.next_doc }),
                     false => Ok(None),

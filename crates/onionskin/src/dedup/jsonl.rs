@@ -8,12 +8,12 @@ use std::ops::Range;
 use onionskin_corpus::{JsonLineReader, Options, decoder};
 use serde::Serialize;
 
+use super::DedupError;
 use super::decide::{Verdict, Verdicts};
 use super::names::Names;
 use super::output::Encoded;
 use super::plan::Job;
 use super::shards::{Context, CopyReport, Meter};
-use super::DedupError;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -124,7 +124,6 @@ fn is_blank(bytes: &[u8]) -> bool {
 }
 
 struct Copy<'a> {
-    context: &'a Context<'a>,
     job: &'a Job,
     lines: Lines<Box<dyn Read + Send + 'a>>,
     verdicts: Verdicts,
@@ -142,7 +141,6 @@ impl<'a> Copy<'a> {
             verdicts: context.verdicts(job)?,
             out: context.create(job)?,
             report: CopyReport::default(),
-            context,
             job,
         })
     }
@@ -229,13 +227,17 @@ pub(super) fn annotate(context: &Context<'_>, job: &Job) -> Result<CopyReport, D
             continue;
         };
         let brace = memchr::memrchr(b'}', piece.bytes).filter(|_| piece.ends);
-        let brace = brace.filter(|at| is_blank(&piece.bytes[at + 1..])).ok_or_else(|| job.moved(verdict.offset))?;
+        let brace =
+            brace.filter(|at| is_blank(&piece.bytes[at + 1..])).ok_or_else(|| job.moved(verdict.offset))?;
         let annotation = Annotation::of(&verdict, &mut names).map_err(|e| job.io("deciding on", e))?;
         let keys = serde_json::to_vec(&annotation).map_err(|e| job.io("annotating", e.into()))?;
         copy.report.annotated += 1;
         // Without its own opening brace, behind a comma: a document has a text, so the object is not empty.
         let written = [&piece.bytes[..brace], b",", &keys[1..], &piece.bytes[brace + 1..]];
-        written.iter().try_for_each(|part| copy.out.write_all(part)).map_err(|e| job.io("writing the copy of", e))?;
+        written
+            .iter()
+            .try_for_each(|part| copy.out.write_all(part))
+            .map_err(|e| job.io("writing the copy of", e))?;
     }
     copy.finish(lines)
 }

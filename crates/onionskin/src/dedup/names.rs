@@ -174,7 +174,8 @@ impl Names {
         let mut bytes = vec![0; length];
         self.input.read_exact(&mut bytes)?;
         self.place += length as u64;
-        String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a work file is damaged"))
+        String::from_utf8(bytes)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "a work file is damaged"))
     }
 }
 

@@ -66,7 +66,8 @@ impl Output {
         let placed = |path: &Path, error| IoError::new("preparing", path, error);
         fs::create_dir_all(&unfinished).map_err(|e| placed(&unfinished, e))?;
         let lock_path = unfinished.join("lock");
-        let lock = File::options().create(true).append(true).open(&lock_path).map_err(|e| placed(&lock_path, e))?;
+        let lock =
+            File::options().create(true).append(true).open(&lock_path).map_err(|e| placed(&lock_path, e))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => return Err(DedupError::Busy { dir: dir.to_owned() }),

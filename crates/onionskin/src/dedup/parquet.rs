@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ::parquet::arrow::ArrowWriter;
-use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
 use ::parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use ::parquet::file::properties::WriterProperties;
 use arrow_array::builder::{Float64Builder, Int64Builder, StringBuilder};
@@ -15,13 +17,13 @@ use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use arrow_select::filter::filter_record_batch;
 
+use super::DedupError;
 use super::decide::{Verdict, Verdicts};
 use super::jsonl::Annotation;
 use super::names::Names;
 use super::output::finish_file;
 use super::plan::Job;
 use super::shards::{Context, CopyReport};
-use super::DedupError;
 
 /// What a batch of rows should about come to.
 const BATCH_BYTES: u64 = 4 << 20;
@@ -43,8 +45,7 @@ pub(super) enum Mode {
 pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyReport, DedupError> {
     let broken = |reason: &dyn ToString| job.broken(reason.to_string());
     let input = File::open(&job.path).map_err(|e| job.io("opening", e))?;
-    let metadata =
-        ArrowReaderMetadata::load(&input, ArrowReaderOptions::new()).map_err(|e| broken(&e))?;
+    let metadata = ArrowReaderMetadata::load(&input, ArrowReaderOptions::new()).map_err(|e| broken(&e))?;
     let schema = match mode {
         Mode::Filter => Arc::clone(metadata.schema()),
         Mode::Annotate => annotated_schema(metadata.schema(), job)?,

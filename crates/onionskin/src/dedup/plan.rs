@@ -12,6 +12,9 @@ use super::output::{ATTRIBUTES, SHARDS};
 use super::{Copying, DedupError, DedupParams};
 use crate::inputs;
 
+/// Why a compressed WARC file cannot be copied.
+pub(super) const SHARED_MEMBER: &str = "its records share a member of the compressed file; write it anew with one for each record, as `warcio recompress` does";
+
 /// A file to write.
 #[derive(Clone, Debug)]
 pub(super) struct Job {
@@ -74,7 +77,11 @@ impl Plan {
                 _ => format!("{SHARDS}/{}", name[common..].join("/")),
             };
             if let Some(first) = taken.insert(to.clone(), &input.name) {
-                return Err(DedupError::SamePlace { first: first.to_owned(), second: input.name.clone(), to });
+                return Err(DedupError::SamePlace {
+                    first: first.to_owned(),
+                    second: input.name.clone(),
+                    to,
+                });
             }
             let (path, encoding) = find(input, *what, params.base.as_deref(), options)?;
             plan.jobs.push(Job {
@@ -221,14 +228,14 @@ fn check_warc(path: &Path, encoding: Encoding) -> Result<(), Problem> {
     match encoding {
         Encoding::Gzip => {
             if !onionskin_warc::is_splittable_gzip(&mut file)? {
-                return Err(Problem::Why(
-                    "its records share a gzip member; write it anew with a member for each record, as `warcio recompress` does",
-                ));
+                return Err(Problem::Why(SHARED_MEMBER));
             }
         }
         // A frame that was made without the dictionary is not sure to decode with it.
         Encoding::Zstd if head == [0x5d, 0x2a, 0x4d, 0x18] => {
-            return Err(Problem::Why("its records were compressed with a dictionary; write it anew without one, or with gzip"));
+            return Err(Problem::Why(
+                "its records were compressed with a dictionary; write it anew without one, or with gzip",
+            ));
         }
         Encoding::Zstd | Encoding::Plain => {}
     }

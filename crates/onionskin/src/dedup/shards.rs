@@ -126,7 +126,9 @@ pub(super) fn run(
             scope.spawn(move || {
                 loop {
                     let nth = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(job) = plan.jobs.get(nth).filter(|_| !failed.load(Ordering::Relaxed)) else { break };
+                    let Some(job) = plan.jobs.get(nth).filter(|_| !failed.load(Ordering::Relaxed)) else {
+                        break;
+                    };
                     let done = catch_unwind(AssertUnwindSafe(|| one(context, job)));
                     // The decoders of Parquet may panic on damaged files.
                     let done = done.unwrap_or_else(|_| Err(job.broken("the decoder gave up")));

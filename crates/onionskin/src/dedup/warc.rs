@@ -21,9 +21,9 @@ use sha1::{Digest, Sha1};
 
 use super::DedupError;
 use super::decide::{Entry, Verdict};
-use super::names::{Kept, Names};
+use super::names::Kept;
 use super::output::finish_file;
-use super::plan::Job;
+use super::plan::{Job, SHARED_MEMBER};
 use super::shards::{Context, CopyReport, Meter};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +43,8 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
         Encoding::Zstd => Compression::Zstd,
     };
     let input = File::open(&job.path).map_err(|e| job.io("opening", e))?;
-    let mut stored = input.try_clone().and_then(|_| File::open(&job.path)).map_err(|e| job.io("opening", e))?;
+    // Another file handle: a clone would share its place with the reader.
+    let mut stored = File::open(&job.path).map_err(|e| job.io("opening", e))?;
     let path = context.output.place(&job.to)?;
     let output = BufWriter::with_capacity(128 << 10, File::create_new(&path).map_err(writing)?);
     let mut writer = WarcWriter::new(output, compression).map_err(writing)?;
@@ -58,28 +59,28 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
     while let Some(item) = items.next() {
         let Item::Record(record) = item.map_err(reading)? else { continue };
         let Some(verdict) = verdicts.take_at(record.offset).map_err(reading)? else {
-            // A record shares its place with the one before only in a member that both lie in.
             if let Some(verdict) = verdicts.peek().filter(|next| next.offset < record.offset) {
                 return Err(job.moved(verdict.offset));
             }
             continue;
         };
-        let mut shared = 0;
-        while verdicts.take_at(record.offset).map_err(reading)?.is_some() {
-            shared += 1;
+        let (end, is_damaged) = match items.peek() {
+            None => (job.bytes, record.truncated),
+            Some(Ok(Item::Record(next))) => (next.offset, record.truncated),
+            Some(Ok(Item::Damage(damage))) => (damage.offset, true),
+            // Told when it is taken.
+            Some(Err(_)) => continue,
+        };
+        let is_segment = record.headers.get("WARC-Segment-Number").is_some();
+        if job.encoding != Encoding::Plain && record.stored_len.is_none() && !is_damaged && !is_segment {
+            // Which of the records in this member the verdict is on cannot be told either.
+            return Err(DedupError::NotCopied { name: job.name.clone(), why: SHARED_MEMBER });
         }
         if verdict.entry.is_centre() {
             continue;
         }
-        let end = match items.peek() {
-            None => job.bytes,
-            Some(Ok(Item::Record(next))) => next.offset,
-            Some(Ok(Item::Damage(damage))) => damage.offset,
-            // Told when it is taken.
-            Some(Err(_)) => continue,
-        };
-        let Some(place) = place(&record, end, job.encoding).filter(|_| shared == 0) else {
-            report.untouched += 1 + shared;
+        let Some(place) = place(&record, end, job.encoding) else {
+            report.untouched += 1;
             continue;
         };
         if record.kind == RecordKind::Revisit {
@@ -92,7 +93,11 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
         let kept = names.get(verdict.entry.name).map_err(|e| job.io("deciding on", e))?;
         let original = centres.find(&kept).map_err(|e| job.io("comparing with the kept copy of", e))?;
         let revisit = match original {
-            Some(original) if mode == Mode::Revisits && verdict.is_removed && verdict.entry.kind() == CopyKind::Exact => {
+            Some(original)
+                if mode == Mode::Revisits
+                    && verdict.is_removed
+                    && verdict.entry.kind() == CopyKind::Exact =>
+            {
                 revisit(&record, original, &limits(context.options))
             }
             _ => None,
@@ -141,7 +146,11 @@ fn place(record: &Record, end: u64, encoding: Encoding) -> Option<Range<u64>> {
     }
 }
 
-fn copy_stretch<W: Write>(stored: &mut File, stretch: Range<u64>, writer: &mut WarcWriter<W>) -> io::Result<()> {
+fn copy_stretch<W: Write>(
+    stored: &mut File,
+    stretch: Range<u64>,
+    writer: &mut WarcWriter<W>,
+) -> io::Result<()> {
     stored.seek(SeekFrom::Start(stretch.start))?;
     let length = stretch.end.saturating_sub(stretch.start);
     let copied = writer.copy(&mut stored.take(length))?;
@@ -203,7 +212,11 @@ fn borrowed(fields: &Fields) -> Vec<(&str, &str)> {
 fn revisit(record: &Record, original: &Record, limits: &Limits) -> Option<(Fields, Vec<u8>)> {
     let (head, body) = payload(record)?;
     let (_, original_body) = payload(original)?;
-    if record.kind != original.kind || record.kind == RecordKind::Conversion || is_partial(record) || is_partial(original) {
+    if record.kind != original.kind
+        || record.kind == RecordKind::Conversion
+        || is_partial(record)
+        || is_partial(original)
+    {
         return None;
     }
     if body != original_body && !same_message(record, original, limits) {
@@ -251,7 +264,10 @@ fn revisit(record: &Record, original: &Record, limits: &Limits) -> Option<(Field
     fields.push(field("WARC-Payload-Digest", &digest));
     fields.push(field("WARC-Truncated", "length"));
     if !head.is_empty() {
-        fields.push(field("Content-Type", record.content_type().unwrap_or("application/http; msgtype=response")));
+        fields.push(field(
+            "Content-Type",
+            record.content_type().unwrap_or("application/http; msgtype=response"),
+        ));
     }
     Some((fields, head.to_vec()))
 }
@@ -296,7 +312,8 @@ fn metadata(
     let entry: &Entry = &verdict.entry;
     // The same note on the same record has the same name, in every run.
     let subject = record.record_id().map_or_else(|| format!("{input} {}", verdict.offset), str::to_owned);
-    let hash = xxhash_rust::xxh3::xxh3_128(format!("near-duplicate of {}\n{subject}", kept.name()).as_bytes());
+    let hash =
+        xxhash_rust::xxh3::xxh3_128(format!("near-duplicate of {}\n{subject}", kept.name()).as_bytes());
     let date = record.date().unwrap_or("1970-01-01T00:00:00Z");
     let mut fields = vec![
         field("WARC-Type", "metadata"),
