@@ -349,6 +349,13 @@ fn survivors_and_other_thresholds_from_stored_pairs() {
     params.survivor = Survivor::Longest;
     similar(&params, &Quiet).unwrap();
     assert_eq!(again.0, made.clusters());
+    // For whoever walks along the documents, both ways are the same.
+    let atlas = Atlas::open(made.atlas()).unwrap();
+    let (memory, dir) = (MemoryBudget::from_mib(16), work.path());
+    let stored = crate::membership::from_clusters_table(&atlas, memory, dir).unwrap();
+    let anew = crate::membership::from_pairs(&atlas, &wanted, memory, dir).unwrap();
+    let both = [stored, anew].map(|members| members.collect::<Result<Vec<_>, _>>().unwrap());
+    assert!(both[0].len() > 50 && both[0] == both[1]);
     wanted.threshold = Some(0.5);
     let atlas = Atlas::open(made.atlas()).unwrap();
     let error = recluster(&atlas, &wanted, &resources, &mut Kept::default()).unwrap_err().to_string();
