@@ -154,7 +154,7 @@ fn budgets_and_threads_change_nothing() {
 
 #[test]
 fn a_table_too_small_for_the_candidates_takes_more_scans() {
-    // 1,000 copies of a page: every pair is heavy, and none was seen in the pilot sample of so small a table.
+    // 300 copies of a page: every pair is heavy, and the table holds a few hundred of the 44,850.
     let documents = planted(1, 300, 20, 22);
     let expected = naive(&documents, overlap(10));
     let (found, tight) = run(&documents, overlap(10), Engine::Iceberg, 64 << 10, 1);
