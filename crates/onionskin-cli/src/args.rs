@@ -66,6 +66,24 @@ pub(crate) enum Command {
     /// Exact copies are folded first. Every pair carries the value that was computed from the two documents' own chunks. Running it again
     /// with other parameters replaces pairs and clusters; the scan is not repeated.
     Similar(SimilarArgs),
+    /// Show why two documents are alike: every number, and the shared passages side by side.
+    ///
+    /// A document is called by its number, its address or its id; `doc:7`, `url:...` and `id:...` force one. `cluster:3` alone lists the
+    /// members of a cluster. Texts are read again from the inputs; when those are gone, the numbers are printed alone. Exit code
+    /// 1 when there is no such document or cluster.
+    Explain(crate::commands::explain::ExplainArgs),
+    /// Compare pairs and clusters with known answers: precision, recall, F1, adjusted Rand index.
+    ///
+    /// The truth is what `onionskin generate --truth` writes; JSON lines of pairs {"a", "b", "resemblance"} or members {"id" or "url" or
+    /// "doc", "cluster"}; or CSV or TSV under a header with the same names. A pair is true when its resemblance reaches the
+    /// threshold, or is not given. Exact copies stand for each other: a search lists a near pair for one of them only.
+    ///
+    /// Precision is judged where the truth is complete. A pair it does not list is wrong when the two are in different clusters of the
+    /// truth, in one whose pairs are all listed, or the truth is a list of pairs or a generated one, which know every copy
+    /// (unless --partial). It is not judged inside a generated cluster of more than 16 pages, of which only the pairs with
+    /// the centre are listed, nor when a list of members does not name one of the two. Clusters of the truth are its
+    /// members, or what its true pairs connect; documents of no cluster count as clusters of one.
+    Evaluate(crate::commands::evaluate::EvaluateArgs),
     /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before starting.
     Plan(PlanArgs),
     /// Make a web with planted copies and known answers.

@@ -1,6 +1,8 @@
 //! One module a verb.
 
 pub(crate) mod demo;
+pub(crate) mod evaluate;
+pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod man;
 pub(crate) mod plan;

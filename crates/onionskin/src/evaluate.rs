@@ -25,7 +25,7 @@ mod partition;
 mod truth;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use onionskin_store::sort::{SortError, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{Method, PairRow};
@@ -311,10 +311,14 @@ pub fn evaluate(params: &EvaluateParams) -> Result<Evaluation, EvaluateError> {
     Ok(evaluation)
 }
 
-/// The resemblance that the search was for.
+/// The resemblance that the search was for. Other methods have thresholds that mean something else.
 fn threshold_of(atlas: &Atlas) -> f64 {
-    let similar = atlas.manifest().stages.get("similar");
-    let threshold = similar.and_then(|stage| stage.get("threshold")).and_then(serde_json::Value::as_f64);
+    let said = |key: &str| atlas.manifest().stages.get("similar").and_then(|stage| stage.get(key));
+    let threshold = match said("method").and_then(serde_json::Value::as_str) {
+        None | Some("resemblance") => said("threshold").and_then(serde_json::Value::as_f64),
+        Some("exact") => Some(1.0),
+        Some(_) => None,
+    };
     threshold.filter(|value| (0.0..=1.0).contains(value)).unwrap_or(EvaluateParams::THRESHOLD)
 }
 
@@ -640,12 +644,6 @@ fn example_names(atlas: &Atlas, evaluation: &Evaluation) -> Result<Vec<(u32, Str
         }
     }
     Ok(names)
-}
-
-/// A folder for sorted runs beside an atlas is not ours to make; this is where temporary files go.
-pub fn default_work_dir() -> PathBuf {
-    let folder: &Path = &std::env::temp_dir();
-    folder.join(format!("onionskin-evaluate-{}", std::process::id()))
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use onionskin_store::table::{ClusterRow, DocumentRow, PairRow};
 use onionskin_store::{Atlas, AtlasError, TableError};
 
 pub use cluster::{ClusterMember, explain_cluster};
-pub use compare::{Block, Comparison, Passage, Stretch};
+pub use compare::{Block, Comparison, Passage, Shortened, Side, Stretch};
 pub use find::{BadDocRef, DocRef};
 pub use text::TextError;
 
@@ -350,7 +350,7 @@ fn read_texts(
     let mut cutter = Cutter::new(recipe);
     let (a, b) = (cutter.cut(&text_a), cutter.cut(&text_b));
     let changed = [a.text_fp(recipe) != facts[0].text_fp, b.text_fp(recipe) != facts[1].text_fp];
-    Ok(Texts { comparison: Comparison::of_words(text_a, text_b, &a, &b, recipe), changed })
+    Ok(Texts { comparison: Comparison::of_words(text_a, text_b, a, b, recipe), changed })
 }
 
 #[cfg(test)]

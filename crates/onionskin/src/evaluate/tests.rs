@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
+use std::path::Path;
 
 use onionskin_testkit::{Fact, Preset, TruthOptions, Web, WebSpec, naive};
 use proptest::prelude::*;

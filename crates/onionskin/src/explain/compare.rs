@@ -67,6 +67,27 @@ pub struct Comparison {
     pub passages: Vec<Passage>,
     /// Both texts from beginning to end.
     pub blocks: Vec<Block>,
+    words: [Words; 2],
+}
+
+/// One of two texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+/// A part of a text without its middle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shortened {
+    /// Its beginning, in bytes.
+    pub head: Range<usize>,
+    /// Words left out.
+    pub left_out: usize,
+    /// Its end, in bytes.
+    pub tail: Range<usize>,
 }
 
 impl Comparison {
@@ -74,14 +95,14 @@ impl Comparison {
     pub fn new(text_a: String, text_b: String, recipe: &Recipe) -> Comparison {
         let mut cutter = Cutter::new(recipe);
         let (a, b) = (cutter.cut(&text_a), cutter.cut(&text_b));
-        Comparison::of_words(text_a, text_b, &a, &b, recipe)
+        Comparison::of_words(text_a, text_b, a, b, recipe)
     }
 
     pub(super) fn of_words(
         text_a: String,
         text_b: String,
-        a: &Words,
-        b: &Words,
+        a: Words,
+        b: Words,
         recipe: &Recipe,
     ) -> Comparison {
         let shingle = match recipe.main() {
@@ -90,7 +111,7 @@ impl Comparison {
         };
         let shingler = Shingler::new(Rabin::new(Purpose::Chunks, recipe.width()), shingle);
         let mut runs = common_runs(&a.tokens, &b.tokens, &shingler);
-        runs.iter_mut().for_each(|run| fit_to_pieces(run, a, b));
+        runs.iter_mut().for_each(|run| fit_to_pieces(run, &a, &b));
         runs.retain(|run| run.len > 0);
         let ordered = in_order(&runs);
         let passages = runs.iter().zip(&ordered).map(|(run, ordered)| Passage {
@@ -100,8 +121,39 @@ impl Comparison {
             moved: !ordered,
         });
         let passages = passages.collect();
-        let blocks = blocks(&text_a, &text_b, a, b, &runs, &ordered);
-        Comparison { words_a: a.len(), words_b: b.len(), shingle, passages, blocks, text_a, text_b }
+        let blocks = blocks(&text_a, &text_b, &a, &b, &runs, &ordered);
+        let (words_a, words_b) = (a.len(), b.len());
+        Comparison { words_a, words_b, shingle, passages, blocks, text_a, text_b, words: [a, b] }
+    }
+
+    /// A text.
+    pub fn text(&self, side: Side) -> &str {
+        match side {
+            Side::A => &self.text_a,
+            Side::B => &self.text_b,
+        }
+    }
+
+    /// The first and the last `words` of a part of a text; `None` when there are not more of them than `at_most`.
+    pub fn shortened(
+        &self,
+        side: Side,
+        range: &Range<usize>,
+        words: usize,
+        at_most: usize,
+    ) -> Option<Shortened> {
+        let all = &self.words[side as usize];
+        let tokens = all.within(range);
+        if tokens.len() <= at_most || tokens.len() <= 2 * words {
+            return None;
+        }
+        let (head, tail) = (tokens.start + words, tokens.end - words);
+        let text = self.text(side);
+        Some(Shortened {
+            head: trimmed(text, range.start..all.place(head).max(range.start)),
+            left_out: tail - head,
+            tail: trimmed(text, all.place(tail).min(range.end)..range.end),
+        })
     }
 
     /// Words of all passages.

@@ -7,6 +7,8 @@
 //! with several tokens in it, such as a line of Chinese, is cut further where the tokenizer would cut, and the cut is kept
 //! only if the tokens stay the same.
 
+use std::ops::Range;
+
 use onionskin_core::Recipe;
 use onionskin_core::rabin::{Purpose, Rabin};
 use onionskin_core::token::{Tokenizer, Tokens, Unit};
@@ -41,6 +43,14 @@ impl Words {
             0 => 0,
             _ => self.starts.get(token).copied().unwrap_or(self.text_len),
         }
+    }
+
+    /// The tokens that begin in a range of the text.
+    pub fn within(&self, range: &Range<usize>) -> Range<usize> {
+        let before = |place: usize| self.starts.partition_point(|start| *start < place);
+        // What stands before the first token goes with it.
+        let first = if range.start == 0 { 0 } else { before(range.start) };
+        first..before(range.end).max(first)
     }
 
     /// The fingerprint of the whole canonical text, as in the table of documents.

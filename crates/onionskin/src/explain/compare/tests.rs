@@ -51,6 +51,20 @@ fn a_whole_text_is_accounted_for() {
     assert_eq!(&comparison.text_b[comparison.passages[0].b.clone()], "A rose is a rose is.");
 }
 
+#[test]
+fn the_middle_is_left_out() {
+    let text = "one, two; three (four) five. six!";
+    let comparison = compare(text, text, "w2-rabin64-t8");
+    let whole = 0..text.len();
+    let short = comparison.shortened(Side::A, &whole, 2, 4).unwrap();
+    assert_eq!((&text[short.head], short.left_out, &text[short.tail]), ("one, two;", 2, "five. six!"));
+    assert_eq!(comparison.shortened(Side::B, &whole, 2, 6), None);
+    assert_eq!(comparison.shortened(Side::B, &whole, 3, 0), None);
+    let short = comparison.shortened(Side::A, &(5..21), 1, 0).unwrap();
+    assert_eq!((&text[short.head], short.left_out, &text[short.tail]), ("two;", 1, "(four)"));
+    assert_eq!(comparison.shortened(Side::A, &whole, 0, 0).unwrap().left_out, 6);
+}
+
 proptest! {
     #[test]
     fn every_word_is_in_one_block(a in "([ab中 ]|x“y){0,30}", b in "([ab中 ]|x“y){0,30}", w in 1_u16..4) {
