@@ -58,6 +58,11 @@ pub(crate) enum Command {
     /// or compressed; what each is, is seen by its content. A scan that was stopped goes on where it was when the same
     /// command is given again.
     Scan(Box<ScanArgs>),
+    /// List what is kept and what is removed, and copy the inputs without the copies in them.
+    ///
+    /// Reads the clusters of an atlas. Of every cluster one document stays; `removed.jsonl` says of each of the others what it is
+    /// a copy of, and why. Inputs are copied to `shards`, in the same format and compression; what stays is copied byte for byte.
+    Dedup(Box<crate::commands::dedup::DedupArgs>),
     /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before starting.
     Plan(PlanArgs),
     /// Make a web with planted copies and known answers.

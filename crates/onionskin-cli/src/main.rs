@@ -67,6 +67,7 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Demo(demo) => commands::demo::run(demo, &args.global),
         Command::Scan(scan) => commands::scan::run(scan, &args.global),
+        Command::Dedup(dedup) => commands::dedup::run(dedup, &args.global),
         Command::Plan(plan) => commands::plan::run(plan, &args.global),
         Command::Generate(generate) => commands::generate::run(generate, &args.global),
         Command::Verify(verify) => commands::verify::run(verify, &args.global),
