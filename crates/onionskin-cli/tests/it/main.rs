@@ -3,5 +3,6 @@
 
 mod bad_inputs;
 mod cli;
+mod dedup;
 mod kill;
 mod util;
