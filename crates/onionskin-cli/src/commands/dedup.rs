@@ -4,16 +4,21 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::ValueHint;
 use onionskin::dedup::{Copying, Tally};
-use onionskin::membership::from_clusters_table;
-use onionskin::{DedupParams, DedupSummary, dedup};
+use onionskin::membership::{from_clusters_table, from_pairs};
+use onionskin::similar::Reclustering;
+use onionskin::{DedupParams, DedupSummary, Survivor, dedup};
 use onionskin_corpus::Format;
+use onionskin_similar::cluster::Clustering;
+use onionskin_store::table::Method;
 use onionskin_store::{Atlas, MemoryBudget};
 use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
+use crate::commands::similar::parse_share;
 use crate::output::{bytes, grouped, print, print_json, seconds, table};
 use crate::progress::Bar;
 
@@ -55,6 +60,15 @@ pub(crate) struct DedupArgs {
     /// The folder below which inputs with relative names are now.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub base: Option<PathBuf>,
+    /// Cluster the stored pairs anew, with those of this resemblance and more only (with overlap: this many shared chunks).
+    ///
+    /// Not below the threshold that `onionskin similar` was given; nothing is scanned or searched again.
+    #[arg(long, visible_alias = "rethreshold", value_name = "T")]
+    pub threshold: Option<String>,
+    /// Cluster the stored pairs anew, and keep of each cluster: smallest, longest, most-linked, earliest, or prefer:A,B,... with
+    /// beginnings of URLs, host names or names of inputs [default: what `onionskin similar` was given]
+    #[arg(long, value_name = "RULE")]
+    pub keep: Option<Survivor>,
     /// Decide, print the summary and write nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -85,7 +99,7 @@ fn shards(text: &str) -> Result<Shards, String> {
 pub(crate) fn run(args: &DedupArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args);
     let bar = Bar::new(global);
-    let result = decide(&params, &bar);
+    let result = reclustering(args).and_then(|wanted| decide(&params, wanted, &bar));
     bar.finish();
     let summary = result?;
     if global.json {
@@ -96,10 +110,39 @@ pub(crate) fn run(args: &DedupArgs, global: &Global) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn decide(params: &DedupParams, bar: &Bar) -> anyhow::Result<DedupSummary> {
+/// What was said about clusters; `None` where those of the atlas will do.
+fn reclustering(args: &DedupArgs) -> anyhow::Result<Option<Reclustering>> {
+    if args.threshold.is_none() && args.keep.is_none() {
+        return Ok(None);
+    }
+    let atlas = Atlas::open(&args.atlas)?;
+    let stage = atlas.manifest().stages.get("similar");
+    let told = |key: &str| stage.and_then(|stage| stage.get(key)?.as_str());
+    let threshold = match args.threshold.as_deref() {
+        None => None,
+        Some(number) if told("method") == Some(Method::Overlap.as_str()) => {
+            let chunks = number.parse::<u32>();
+            Some(f64::from(chunks.with_context(|| {
+                format!("pairs were found by overlap: the threshold is a number of chunks, not {number:?}")
+            })?))
+        }
+        Some(share) => Some(parse_share(share)?),
+    };
+    let survivor = match &args.keep {
+        Some(rule) => rule.clone(),
+        None => told("survivor").and_then(|rule| rule.parse().ok()).unwrap_or_default(),
+    };
+    Ok(Some(Reclustering { clustering: Clustering::Centred, threshold, survivor }))
+}
+
+fn decide(params: &DedupParams, wanted: Option<Reclustering>, bar: &Bar) -> anyhow::Result<DedupSummary> {
     let atlas = Atlas::open(&params.atlas)?;
     let work_dir = work_dir(params);
-    let memberships = from_clusters_table(&atlas, params.membership_memory(), &work_dir)?;
+    let memory = params.membership_memory();
+    let memberships = match wanted {
+        Some(wanted) => from_pairs(&atlas, &wanted, memory, &work_dir)?,
+        None => from_clusters_table(&atlas, memory, &work_dir)?,
+    };
     let result = dedup(params, memberships, bar);
     // Made only if the sort did not fit into memory; also what a killed run has left there goes.
     let _ = std::fs::remove_dir_all(&work_dir);
