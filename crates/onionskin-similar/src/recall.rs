@@ -128,8 +128,7 @@ impl Sample {
         // Nobody whose hash is as large as that of one who was turned away can come in.
         let mut limit = u64::MAX;
         let mut reader = sets.reader();
-        loop {
-            let Some((doc, chunks)) = reader.next_of(|doc| hash_of(doc, seed) < limit)? else { break };
+        while let Some((doc, chunks)) = reader.next_of(|doc| hash_of(doc, seed) < limit)? {
             chunks_held += chunks.len();
             heap.push((hash_of(doc, seed), doc, chunks.to_vec()));
             while heap.len() > most || (chunks_held > most_chunks && heap.len() > 1) {

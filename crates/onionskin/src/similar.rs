@@ -350,6 +350,9 @@ impl<'a> Job<'a> {
     }
 }
 
+/// A step of the search.
+type StepFn<R> = fn(&mut R) -> Result<(), SimilarError>;
+
 struct Run<'a> {
     job: Job<'a>,
     staging: Staging,
@@ -365,7 +368,7 @@ impl Run<'_> {
     }
 
     fn go(&mut self) -> Result<(), SimilarError> {
-        let steps: [(&'static str, fn(&mut Self) -> Result<(), SimilarError>); 5] = [
+        let steps: [(&'static str, StepFn<Self>); 5] = [
             ("finding exact copies", Run::find_exact),
             ("finding candidates", Run::find_candidates),
             ("verifying pairs", Run::find_pairs),

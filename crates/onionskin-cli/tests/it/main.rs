@@ -5,4 +5,5 @@ mod bad_inputs;
 mod cli;
 mod dedup;
 mod kill;
+mod similar;
 mod util;
