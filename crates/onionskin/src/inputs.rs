@@ -34,9 +34,7 @@ pub fn reading_options(manifest: &Manifest) -> Options {
     let default = Options::default();
     let pdf =
         if text("pdf").as_deref() == Some("pdftotext") { PdfTool::Pdftotext } else { default.extract.pdf };
-    let max_text_bytes = number("max_text_bytes")
-        .and_then(|bytes| bytes.try_into().ok())
-        .unwrap_or(default.extract.max_text_bytes);
+    let max_text_bytes = number("max_text_bytes").unwrap_or(default.extract.max_text_bytes);
     Options {
         text_field: text("text_field").unwrap_or(default.text_field),
         id_field: text("id_field").unwrap_or(default.id_field),

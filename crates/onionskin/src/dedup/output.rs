@@ -156,7 +156,7 @@ impl Drop for Output {
 /// A file that is compressed as its original is.
 pub(super) enum Encoded {
     Plain(BufWriter<File>),
-    Gzip(GzEncoder<BufWriter<File>>),
+    Gzip(Box<GzEncoder<BufWriter<File>>>),
     Zstd(Box<zstd::stream::write::Encoder<'static, BufWriter<File>>>),
 }
 
@@ -165,7 +165,10 @@ impl Encoded {
         let output = BufWriter::with_capacity(128 << 10, File::create_new(path)?);
         Ok(match encoding {
             Encoding::Plain => Encoded::Plain(output),
-            Encoding::Gzip => Encoded::Gzip(GzEncoder::new(output, flate2::Compression::new(GZIP_LEVEL))),
+            Encoding::Gzip => {
+                let level = flate2::Compression::new(GZIP_LEVEL);
+                Encoded::Gzip(Box::new(GzEncoder::new(output, level)))
+            }
             Encoding::Zstd => {
                 let mut encoder = zstd::stream::write::Encoder::new(output, ZSTD_LEVEL)?;
                 encoder.include_checksum(true)?;

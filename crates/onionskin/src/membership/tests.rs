@@ -74,7 +74,7 @@ fn tables_that_disagree_are_an_error() {
     ] {
         let params = StageParams::new("other", serde_json::json!({}), "test", vec![Table::Clusters]);
         let params = StageParams { kind: StageKind::Extend, overwrite: true, ..params };
-        let (mut staging, _) = Staging::open(&bench.path("atlas"), params).unwrap();
+        let (mut staging, _) = Staging::open(bench.path("atlas"), params).unwrap();
         for (cluster, doc, is_centre) in rows {
             let row =
                 ClusterRow { cluster, doc, is_centre, resemblance_to_centre: 1.0, kind: CopyKind::Exact };
