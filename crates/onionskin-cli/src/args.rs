@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
-use onionskin::ScanParams;
-use onionskin_core::{FeatureFilter, Recipe};
+use onionskin::{ScanParams, Survivor};
+use onionskin_core::{Chunking, FeatureFilter, Recipe};
 use onionskin_corpus::{Format, Options};
 use onionskin_extract::PdfTool;
+use onionskin_similar::cluster::Clustering;
+use onionskin_similar::overlap::Engine;
 use onionskin_store::MemoryBudget;
+use onionskin_store::table::Method;
 use onionskin_testkit::Preset;
 
 /// Finds the copies in a web: pages that are the same, pages that are nearly the same, and whole collections that are
@@ -58,6 +61,29 @@ pub(crate) enum Command {
     /// or compressed; what each is, is seen by its content. A scan that was stopped goes on where it was when the same
     /// command is given again.
     Scan(Box<ScanArgs>),
+    /// Find the similar documents of an atlas: pairs with evidence, and clusters.
+    ///
+    /// Exact copies are folded first. Every pair carries the value that was computed from the two documents' own chunks. Running it again
+    /// with other parameters replaces pairs and clusters; the scan is not repeated.
+    Similar(SimilarArgs),
+    /// Show why two documents are alike: every number, and the shared passages side by side.
+    ///
+    /// A document is called by its number, its address or its id; `doc:7`, `url:...` and `id:...` force one. `cluster:3` alone lists the
+    /// members of a cluster. Texts are read again from the inputs; when those are gone, the numbers are printed alone. Exit code
+    /// 1 when there is no such document or cluster.
+    Explain(crate::commands::explain::ExplainArgs),
+    /// Compare pairs and clusters with known answers: precision, recall, F1, adjusted Rand index.
+    ///
+    /// The truth is what `onionskin generate --truth` writes; JSON lines of pairs {"a", "b", "resemblance"} or members {"id" or "url" or
+    /// "doc", "cluster"}; or CSV or TSV under a header with the same names. A pair is true when its resemblance reaches the
+    /// threshold, or is not given. Exact copies stand for each other: a search lists a near pair for one of them only.
+    ///
+    /// Precision is judged where the truth is complete. A pair it does not list is wrong when the two are in different clusters of the
+    /// truth, in one whose pairs are all listed, or the truth is a list of pairs or a generated one, which know every copy
+    /// (unless --partial). It is not judged inside a generated cluster of more than 16 pages, of which only the pairs with
+    /// the centre are listed, nor when a list of members does not name one of the two. Clusters of the truth are its
+    /// members, or what its true pairs connect; documents of no cluster count as clusters of one.
+    Evaluate(crate::commands::evaluate::EvaluateArgs),
     /// List what is kept and what is removed, and copy the inputs without the copies in them.
     ///
     /// Reads the clusters of an atlas. Of every cluster one document stays; `removed.jsonl` says of each of the others what it is
@@ -178,6 +204,67 @@ pub(crate) struct ResourceArgs {
     /// Threads [default: one for each core]
     #[arg(long, value_name = "N", env = "ONIONSKIN_THREADS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct SimilarArgs {
+    /// The folder of the atlas.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub atlas: PathBuf,
+    /// resemblance (of shingle sets), overlap (a number of shared chunks), paragraphs (a share of identical shingle
+    /// paragraphs) or exact.
+    #[arg(long, default_value = "resemblance", value_name = "METHOD")]
+    pub method: Method,
+    /// What makes two documents similar, at least: a resemblance or share, as in 0.9 or 90%; with overlap, a number of chunks
+    /// [default: 0.9; 15 chunks of four lines or 25 of two; half of the paragraphs]
+    #[arg(long, value_name = "T")]
+    pub threshold: Option<String>,
+    /// Find every pair and miss none, by a join of the shingle sets instead of features. For small corpora, and as the yardstick.
+    #[arg(long)]
+    pub exact: bool,
+    /// Candidates share r of k features of s minima each, as in 6x14r2 [default: what fits the threshold, out of what the scan kept]
+    #[arg(long, value_name = "KxSrR", conflicts_with_all = ["exact", "bands"])]
+    pub filter: Option<FeatureFilter>,
+    /// Candidates agree in one of B bands of R minima, as in 20x5: the same as --filter 20x5r1.
+    #[arg(long, value_name = "BxR", conflicts_with = "exact", value_parser = bands)]
+    pub bands: Option<FeatureFilter>,
+    /// A named set of parameters: sgm98-4 (four-line chunks, 15 shared) or sgm98-2 (two-line chunks, 25 shared).
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["method", "threshold", "chunking", "exact", "filter", "bands"])]
+    pub preset: Option<SimilarPreset>,
+    /// The chunks that overlap counts: l4, l2, sent, para, w4 ...
+    #[arg(long, value_name = "CHUNKING")]
+    pub chunking: Option<Chunking>,
+    /// What finds overlaps: prefix, iceberg or sort. The answer is the same.
+    #[arg(long, default_value = "prefix", value_name = "ENGINE")]
+    pub engine: Engine,
+    /// centred (every member is similar to the centre) or transitive (everything that is connected).
+    #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
+    pub cluster: Clustering,
+    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or prefer:A,B,... with beginnings of URLs,
+    /// host names or names of inputs.
+    #[arg(long, default_value = "smallest", value_name = "RULE")]
+    pub keep: Survivor,
+    /// Do not measure on a sample how much was found.
+    #[arg(long)]
+    pub no_recall: bool,
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SimilarPreset {
+    /// Four-line chunks, at least 15 shared.
+    #[value(name = "sgm98-4")]
+    Sgm98Four,
+    /// Two-line chunks, at least 25 shared.
+    #[value(name = "sgm98-2")]
+    Sgm98Two,
+}
+
+fn bands(spelling: &str) -> Result<FeatureFilter, String> {
+    format!("{spelling}r1")
+        .parse::<FeatureFilter>()
+        .map_err(|_| "write bands and minima in a band, as in 20x5".to_owned())
 }
 
 #[derive(Debug, clap::Args)]

@@ -2,8 +2,11 @@
 
 pub(crate) mod dedup;
 pub(crate) mod demo;
+pub(crate) mod evaluate;
+pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod man;
 pub(crate) mod plan;
 pub(crate) mod scan;
+pub(crate) mod similar;
 pub(crate) mod verify;

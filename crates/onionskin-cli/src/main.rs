@@ -67,6 +67,9 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Demo(demo) => commands::demo::run(demo, &args.global),
         Command::Scan(scan) => commands::scan::run(scan, &args.global),
+        Command::Similar(similar) => commands::similar::run(similar, &args.global),
+        Command::Explain(explain) => commands::explain::run(explain, &args.global),
+        Command::Evaluate(evaluate) => commands::evaluate::run(evaluate, &args.global),
         Command::Dedup(dedup) => commands::dedup::run(dedup, &args.global),
         Command::Plan(plan) => commands::plan::run(plan, &args.global),
         Command::Generate(generate) => commands::generate::run(generate, &args.global),

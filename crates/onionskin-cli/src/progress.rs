@@ -37,6 +37,14 @@ impl Bar {
         bar
     }
 
+    /// A bar for work that is told in steps.
+    pub fn steps(global: &Global) -> Bar {
+        let bar = Bar::new(global);
+        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
+        bar.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar
+    }
+
     pub fn set(&self, position: u64, message: impl Into<String>) {
         self.bar.set_position(position);
         self.bar.set_message(message.into());

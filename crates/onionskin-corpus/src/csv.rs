@@ -35,6 +35,13 @@ impl CsvBlock {
     pub(crate) fn input_bytes(&self) -> u64 {
         self.data.len() as u64
     }
+
+    /// Keeps the record that begins at an offset. `false` when none does.
+    pub(crate) fn keep_row(&mut self, offset: u64) -> bool {
+        self.rows.retain(|row| row.offset == offset);
+        self.failure = self.failure.take().filter(|(at, _)| *at == offset);
+        !self.rows.is_empty() || self.failure.is_some()
+    }
 }
 
 #[derive(Debug)]
@@ -270,6 +277,9 @@ pub(crate) fn run_block(
 ) {
     for Row { offset, fields } in &block.rows {
         let offset = *offset;
+        if !visitor.wants(offset) {
+            continue;
+        }
         let bad = |reason| BadRecord { source, offset, reason };
         let fields = match fields {
             Ok(fields) => fields,

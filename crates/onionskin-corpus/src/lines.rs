@@ -194,6 +194,29 @@ pub(crate) struct Block {
     pub(crate) last: bool,
 }
 
+impl Block {
+    /// Keeps the line that begins at an offset of the stream. `false` when none does.
+    pub(crate) fn keep_line(&mut self, offset: u64) -> bool {
+        self.too_long.retain(|at| *at == offset);
+        self.failure = self.failure.take().filter(|(at, _)| *at == offset);
+        let place = offset.checked_sub(self.offset).and_then(|at| usize::try_from(at).ok());
+        let start = place.filter(|&at| {
+            at < self.bytes.len()
+                && (at == 0 || self.bytes.get(at - 1).is_some_and(|before| *before == b'\n'))
+        });
+        match start {
+            Some(start) => {
+                let end = memchr(b'\n', &self.bytes[start..]).map_or(self.bytes.len(), |end| start + end + 1);
+                self.bytes.truncate(end);
+                self.bytes.drain(..start);
+                self.offset = offset;
+            }
+            None => self.bytes.clear(),
+        }
+        !self.bytes.is_empty() || !self.too_long.is_empty() || self.failure.is_some()
+    }
+}
+
 /// Cuts a stream into blocks of whole lines of about the same size. Where it cuts depends on the bytes alone, not on how the
 /// reads happen to fall: at the last line feed among the first `block_bytes`, or if there is none, at the first one after.
 pub(crate) struct BlockReader<R> {

@@ -94,6 +94,25 @@ impl ParquetFile {
             .collect()
     }
 
+    /// One row; `None` when there are not so many.
+    pub(crate) fn row(&self, row: u64, options: &Options) -> Result<Option<Rows>, BadReason> {
+        let groups = self.row_groups(options);
+        let Some(group) = groups.iter().rev().find(|group| group.first_row <= row) else { return Ok(None) };
+        let Ok(before) = usize::try_from(row - group.first_row) else { return Ok(None) };
+        let reader = fenced(|| {
+            let mask =
+                ProjectionMask::leaves(self.metadata.parquet_schema(), self.columns.leaves.iter().copied());
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.chunks.clone(), self.metadata.clone())
+                .with_row_groups(vec![group.group])
+                .with_projection(mask)
+                .with_offset(before)
+                .with_limit(1)
+                .with_batch_size(1)
+                .build()
+        })?;
+        Batches { reader, columns: self.columns.clone(), next_row: row }.next().transpose()
+    }
+
     /// A reader of one row group.
     pub(crate) fn batches(&self, group: usize, first_row: u64) -> Result<Batches, BadReason> {
         let meta = self.metadata.metadata().row_group(group);
@@ -221,6 +240,9 @@ pub(crate) fn run_rows(
 ) {
     for row in 0..rows.text.values.len() {
         let offset = rows.first_row + row as u64;
+        if !visitor.wants(offset) {
+            continue;
+        }
         let bad = |reason| BadRecord { source, offset, reason };
         let Some(text) = rows.text.get(row) else {
             let reason =

@@ -132,6 +132,12 @@ pub struct Task {
 }
 
 impl Task {
+    /// A unit of work of the only source of a list.
+    pub(crate) fn of(sources: &Arc<[Source]>, options: &Arc<Options>, input_bytes: u64, work: Work) -> Task {
+        let (sources, options) = (Arc::clone(sources), Arc::clone(options));
+        Task { sources, options, source: 0, after: Position::default(), input_bytes, work }
+    }
+
     /// The position after this task: where a run goes on that has finished this task and all before it.
     pub fn position(&self) -> Position {
         self.after

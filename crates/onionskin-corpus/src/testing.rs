@@ -166,5 +166,23 @@ pub(crate) fn read(sources: Vec<Source>, options: &Options) -> Seen {
     for (_, part) in results {
         seen.append(part);
     }
+    if resumable {
+        check_lookup(&sources, &seen, options);
+    }
     seen
+}
+
+/// Every document, or some of many, is found again by its source and offset.
+fn check_lookup(sources: &[Source], seen: &Seen, options: &Options) {
+    let mut scratch = Scratch::new(options);
+    let stride = seen.documents.len().div_ceil(40).max(1);
+    for document in seen.documents.iter().step_by(stride) {
+        let (source, offset) = (document.source, document.offset);
+        let mut found = Seen::default();
+        let read = sources[source as usize].read_at(offset, options, &mut scratch, &mut |document| {
+            found.document(Document { source, ..document });
+        });
+        let there = seen.documents.iter().filter(|other| (other.source, other.offset) == (source, offset));
+        assert_eq!(found.documents, there.cloned().collect::<Vec<_>>(), "{read:?} at {offset}");
+    }
 }

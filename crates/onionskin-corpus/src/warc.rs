@@ -43,6 +43,26 @@ pub(crate) struct Records {
     pub(crate) last: bool,
 }
 
+impl Records {
+    /// Keeps the records at an offset, and tells when there are later ones. `false` when nothing is left.
+    pub(crate) fn keep_at(&mut self, offset: u64, passed: &mut bool) -> bool {
+        self.items.retain(|item| {
+            let at = item_offset(item);
+            *passed |= at > offset;
+            at == offset
+        });
+        self.failure = None;
+        !self.items.is_empty()
+    }
+}
+
+fn item_offset(item: &Item) -> u64 {
+    match item {
+        Item::Record(record) => record.offset,
+        Item::Damage(damage) => damage.offset,
+    }
+}
+
 /// Cuts the records of a reader into blocks of about the same size.
 pub(crate) struct RecordBlocks<R: Read> {
     reader: Reader<R>,
@@ -106,14 +126,21 @@ impl RecordRunner<'_> {
         for item in reader {
             match item {
                 Ok(item) => {
-                    offset = match &item {
-                        Item::Record(record) => record.offset,
-                        Item::Damage(damage) => damage.offset,
-                    };
+                    offset = item_offset(&item);
                     self.item(item);
                 }
                 Err(error) => return self.bad(offset, BadReason::from_io(&error)),
             }
+        }
+    }
+
+    /// The first record of a reader that was begun at an offset of its file.
+    pub(crate) fn first<R: Read>(&mut self, mut reader: Reader<R>, offset: u64) {
+        if let Some(Ok(Item::Record(mut record))) = reader.next()
+            && record.offset == 0
+        {
+            record.offset = offset;
+            self.record(record);
         }
     }
 
@@ -144,10 +171,7 @@ impl RecordRunner<'_> {
     pub(crate) fn block(&mut self, block: Records) {
         let mut offset = 0;
         for item in block.items {
-            offset = match &item {
-                Item::Record(record) => record.offset,
-                Item::Damage(damage) => damage.offset,
-            };
+            offset = item_offset(&item);
             self.item(item);
         }
         if let Some(reason) = block.failure {
@@ -175,6 +199,9 @@ impl RecordRunner<'_> {
     }
 
     fn record(&mut self, record: Record) {
+        if !self.visitor.wants(record.offset) {
+            return;
+        }
         match record.kind {
             RecordKind::Revisit => self.revisit(&record),
             RecordKind::Response if record.is_http_response() => self.response(record),

@@ -14,13 +14,21 @@
 //! Everything larger than a bit a document is kept in sorts that spill, so that memory is what the budget says.
 
 mod bound;
+pub mod candidates;
+pub mod cluster;
+pub mod components;
 pub mod error;
+pub mod exact;
+pub mod overlap;
+pub mod paragraphs;
+pub mod recall;
 pub mod sets;
 pub mod verify;
 
 pub use bound::Bound;
 pub use error::SimilarError;
-pub use sets::{Bits, ChunkSets, SetReader};
+pub use overlap::{Engine, JoinStats, join};
+pub use sets::{Bits, ChunkSets, SetCursor, SetReader, SetSource};
 pub use verify::{Candidates, SharedPair, VerifyStats, count_shared};
 
 use std::path::PathBuf;

@@ -405,8 +405,13 @@ impl Staging {
 
     /// All committed records of a work file, in the order they were pushed.
     pub fn raw_records<R: Record>(&self, name: &str) -> RawRecords<R> {
+        RawRecords::new(self.raw_files(name))
+    }
+
+    /// The committed files of a work file, for [`RawRecords::new`]: to read it while the stage is being written to.
+    pub fn raw_files(&self, name: &str) -> Vec<PathBuf> {
         let files = self.commits.iter().filter(|commit| commit.raw.iter().any(|entry| entry.name == name));
-        RawRecords::new(files.map(|commit| raw_path(&self.stage_dir, name, commit.commit)).collect())
+        files.map(|commit| raw_path(&self.stage_dir, name, commit.commit)).collect()
     }
 
     /// The committed files of a table, in order. They can be read before they are published.

@@ -6,10 +6,14 @@
 
 use std::path::Path;
 
+use onionskin_similar::cluster::{ClusterSink, Clustering};
+use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::sort::{Record, SortError, SortParams, SortedStream, Sorter};
-use onionskin_store::table::{ClusterStatsRow, CopyKind};
+use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
 use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError};
 use serde_json::Value;
+
+use crate::similar::{Reclustering, recluster};
 
 /// A document that has copies, or is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +50,9 @@ pub enum MembershipError {
         "the clusters are transitive: their members need not resemble the one that is kept\nhint: anything that deletes uses centred clusters; run `onionskin similar` with --cluster centred"
     )]
     Transitive,
+    /// Clusters could not be made from pairs.
+    #[error(transparent)]
+    Similar(Box<SimilarError>),
     /// The two tables do not belong together.
     #[error("cluster {cluster}: `clusters` and `cluster_stats` disagree: {problem}")]
     Disagree {
@@ -65,6 +72,16 @@ impl From<AtlasError> for MembershipError {
 impl From<TableError> for MembershipError {
     fn from(error: TableError) -> MembershipError {
         MembershipError::Table(Box::new(error))
+    }
+}
+
+impl From<SimilarError> for MembershipError {
+    fn from(error: SimilarError) -> MembershipError {
+        match error {
+            // Told like any other missing table.
+            SimilarError::Atlas(error) => MembershipError::Atlas(error),
+            other => MembershipError::Similar(Box::new(other)),
+        }
     }
 }
 
@@ -191,6 +208,65 @@ pub fn from_clusters_table(
         return Err(MembershipError::Disagree { cluster: row.cluster, problem: "which clusters there are" });
     }
     Ok(Memberships { sorted: sorter.finish()? })
+}
+
+/// Makes clusters anew from the table `pairs`, under another threshold or survivor rule, without going back to chunks or texts.
+///
+/// # Errors
+///
+/// When the atlas has no pairs, when pairs were kept from a higher threshold on only, when the clusters asked for are transitive, or
+/// when the tables are damaged.
+pub fn from_pairs(
+    atlas: &Atlas,
+    wanted: &Reclustering,
+    memory: MemoryBudget,
+    work_dir: &Path,
+) -> Result<Memberships, MembershipError> {
+    if wanted.clustering == Clustering::Transitive {
+        return Err(MembershipError::Transitive);
+    }
+    let sorted = |share| SortParams::new(work_dir, memory.share(share, 8));
+    let mut found =
+        Found { members: Sorter::new(sorted(2))?, clusters: Sorter::new(sorted(1))? };
+    let resources = Resources { memory: memory.share(4, 8), threads: 1, work_dir: work_dir.to_owned() };
+    recluster(atlas, wanted, &resources, &mut found)?;
+    // The size of a cluster is known after its members.
+    let mut clusters = found.clusters.finish()?;
+    let mut current: Option<(u32, u32, u32)> = None;
+    let mut by_doc = Sorter::new(sorted(2))?;
+    for member in found.members.finish()? {
+        let (cluster, doc, resemblance, near) = member?;
+        while current.is_none_or(|(of, ..)| of < cluster) {
+            match clusters.next().transpose()? {
+                Some(stats) => current = Some(stats),
+                None => return Err(MembershipError::Disagree { cluster, problem: "which clusters there are" }),
+            }
+        }
+        if let Some((_, size, centre)) = current {
+            by_doc.push(Packed { doc, cluster, size, centre, resemblance, is_near: near == 1 })?;
+        }
+    }
+    Ok(Memberships { sorted: by_doc.finish()? })
+}
+
+/// Clusters as they are made.
+struct Found {
+    /// Cluster, document, resemblance as bits, near.
+    members: Sorter<(u32, u32, u64, u8)>,
+    /// Cluster, size, centre.
+    clusters: Sorter<(u32, u32, u32)>,
+}
+
+impl ClusterSink for Found {
+    fn member(&mut self, row: ClusterRow) -> Result<(), SimilarError> {
+        let near = u8::from(row.kind == CopyKind::Near);
+        Ok(self.members.push((row.cluster, row.doc, row.resemblance_to_centre.to_bits(), near))?)
+    }
+
+    fn cluster(&mut self, row: ClusterStatsRow) -> Result<(), SimilarError> {
+        let size = u32::try_from(row.documents).unwrap_or(u32::MAX);
+        Ok(self.clusters.push((row.cluster, size, row.centre))?)
+    }
 }
 
 /// The cluster whose rows are being read.

@@ -1,6 +1,7 @@
 //! Batches of a table, over all its files, with the columns and types of the schema whatever program wrote them.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -10,7 +11,9 @@ use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::Length;
+use parquet::file::statistics::Statistics;
 
 use super::{Input, TableError, ValueProblem};
 use crate::schema::{self, Fit, MAX_LIST_LEN, Table, fit};
@@ -26,6 +29,7 @@ pub struct TableReader {
     table: Table,
     inputs: VecDeque<Input>,
     columns: Option<Vec<&'static str>>,
+    within: Option<(&'static str, RangeInclusive<i64>)>,
     batch_rows: usize,
     current: Option<Open>,
     failed: bool,
@@ -41,12 +45,27 @@ impl TableReader {
     /// Reads `inputs` as files of `table`. Files are opened when their turn comes.
     pub fn new(table: Table, inputs: impl IntoIterator<Item = impl Into<Input>>) -> TableReader {
         let inputs = inputs.into_iter().map(Into::into).collect();
-        TableReader { table, inputs, columns: None, batch_rows: 8 << 10, current: None, failed: false }
+        TableReader {
+            table,
+            inputs,
+            columns: None,
+            within: None,
+            batch_rows: 8 << 10,
+            current: None,
+            failed: false,
+        }
     }
 
     /// Reads these columns only. Names that the table does not have are left out.
     pub fn columns(mut self, columns: &[&'static str]) -> TableReader {
         self.columns = Some(columns.to_vec());
+        self
+    }
+
+    /// Leaves out the row groups whose statistics say that no value of an integer column is in the range. Rows outside it still
+    /// come, from row groups that have both: this makes looking up a few rows cheap, and filters nothing.
+    pub fn within(mut self, column: &'static str, range: RangeInclusive<i64>) -> TableReader {
+        self.within = Some((column, range));
         self
     }
 
@@ -123,10 +142,29 @@ impl TableReader {
         let roots =
             indices.iter().zip(&wanted).filter(|(_, (field, _))| self.wants(field)).map(|(index, _)| *index);
         let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
+        let wanted_groups = self.row_groups(builder.metadata());
         let reader = guarded(&self.table, &name, || {
-            builder.with_batch_size(self.batch_rows).with_projection(mask).build()
+            let builder = builder.with_batch_size(self.batch_rows).with_projection(mask);
+            match wanted_groups {
+                Some(groups) => builder.with_row_groups(groups).build(),
+                None => builder.build(),
+            }
         })?;
         Ok(Open { name, reader })
+    }
+
+    /// The row groups that may have a wanted value; `None` for all.
+    fn row_groups(&self, metadata: &ParquetMetaData) -> Option<Vec<usize>> {
+        let (column, range) = self.within.as_ref()?;
+        let leaf = metadata.file_metadata().schema_descr();
+        let leaf = leaf.columns().iter().position(|leaf| leaf.path().string() == *column)?;
+        let may_have = |chunk: &ColumnChunkMetaData| match bounds(chunk) {
+            Some((least, most)) => least <= *range.end() && most >= *range.start(),
+            None => true,
+        };
+        let groups = metadata.row_groups().iter().enumerate();
+        let groups = groups.filter(|(_, group)| group.columns().get(leaf).is_none_or(may_have));
+        Some(groups.map(|(at, _)| at).collect())
     }
 
     fn wants(&self, field: &Field) -> bool {
@@ -140,6 +178,15 @@ impl std::fmt::Debug for TableReader {
             .field("table", &self.table)
             .field("left", &self.inputs)
             .finish_non_exhaustive()
+    }
+}
+
+/// The least and the largest integer of a column in a row group, where the file says.
+fn bounds(chunk: &ColumnChunkMetaData) -> Option<(i64, i64)> {
+    match chunk.statistics()? {
+        Statistics::Int64(of) => Some((*of.min_opt()?, *of.max_opt()?)),
+        Statistics::Int32(of) => Some((i64::from(*of.min_opt()?), i64::from(*of.max_opt()?))),
+        _ => None,
     }
 }
 

@@ -228,6 +228,16 @@ macro_rules! row_table {
                 $reader { reader: TableReader::new(Table::$table, inputs), rows: Vec::new().into_iter() }
             }
 
+            /// Leaves out row groups without values of this range in the first column that rows are sorted by; others of
+            /// the row groups that are read still come.
+            pub fn within(mut self, first: std::ops::RangeInclusive<u32>) -> $reader {
+                let (start, end) = (i64::from(*first.start()), i64::from(*first.end()));
+                if let Some(column) = Table::$table.sorted_by().first() {
+                    self.reader = self.reader.within(column, start..=end);
+                }
+                self
+            }
+
             fn fill(&mut self) -> Result<bool, TableError> {
                 let Some((batch, file)) = self.reader.next_batch()? else { return Ok(false) };
                 let columns = Columns { batch: &batch, table: &Table::$table, file };

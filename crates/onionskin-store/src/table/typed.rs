@@ -118,6 +118,12 @@ impl DocumentsReader {
         DocumentsReader { reader: TableReader::new(Table::Documents, inputs) }
     }
 
+    /// Leaves out row groups without documents of this range; others of the row groups that are read still come.
+    pub fn within(mut self, documents: std::ops::RangeInclusive<u32>) -> DocumentsReader {
+        self.reader = self.reader.within("doc", i64::from(*documents.start())..=i64::from(*documents.end()));
+        self
+    }
+
     /// The next documents; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<DocumentBatch>, TableError> {
         let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
@@ -219,6 +225,12 @@ impl SitesReader {
     /// Reads the files in order.
     pub fn new(inputs: impl IntoIterator<Item = impl Into<Input>>) -> SitesReader {
         SitesReader { reader: TableReader::new(Table::Sites, inputs) }
+    }
+
+    /// Leaves out row groups without sites of this range; others of the row groups that are read still come.
+    pub fn within(mut self, sites: std::ops::RangeInclusive<u32>) -> SitesReader {
+        self.reader = self.reader.within("site", i64::from(*sites.start())..=i64::from(*sites.end()));
+        self
     }
 
     /// The next sites; `None` at the end.
@@ -336,6 +348,12 @@ impl ChunksReader {
         ChunksReader { reader, table, batch, at: 0, group: 0..0, gathered: Vec::new() }
     }
 
+    /// Leaves out row groups without documents of this range; others of the row groups that are read still come.
+    pub fn within(mut self, documents: std::ops::RangeInclusive<u32>) -> ChunksReader {
+        self.reader = self.reader.within("doc", i64::from(*documents.start())..=i64::from(*documents.end()));
+        self
+    }
+
     /// The next rows; `None` at the end. Not to be mixed with [`ChunksReader::next_group`].
     pub fn next_batch(&mut self) -> Result<Option<ChunkBatch>, TableError> {
         let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
@@ -414,6 +432,12 @@ macro_rules! list_reader {
             pub fn new(inputs: impl IntoIterator<Item = impl Into<Input>>) -> $name {
                 let reader = TableReader::new(Table::$variant { len: 1 }, inputs);
                 $name { reader, docs: Vec::new().into(), values: Vec::new().into(), len: None, at: 0 }
+            }
+
+            /// Leaves out row groups without documents of this range; others of the row groups that are read still come.
+            pub fn within(mut self, documents: std::ops::RangeInclusive<u32>) -> $name {
+                self.reader = self.reader.within("doc", i64::from(*documents.start())..=i64::from(*documents.end()));
+                self
             }
 
             /// Length of every list, once the first row was read.

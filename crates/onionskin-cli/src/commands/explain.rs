@@ -1,0 +1,322 @@
+//! `explain`: why two documents are alike.
+
+mod view;
+mod wire;
+
+use std::fmt::Write as _;
+use std::io::{self, BufWriter, IsTerminal, Write as _};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use clap::ValueHint;
+use onionskin::explain::{DocumentFacts, Texts, explain_cluster};
+use onionskin::{ExplainError, ExplainParams, Explanation, explain};
+use onionskin_store::Atlas;
+use onionskin_store::table::ClusterRow;
+use onionskin_warc::format_date;
+
+use crate::Exit;
+use crate::args::Global;
+use crate::output::{bytes, grouped, print, print_json, table};
+use view::{Look, harmless};
+use wire::{ClusterWire, ExplainWire, MemberWire};
+
+/// Columns where nobody says how many there are.
+const WIDTH: usize = 100;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ExplainArgs {
+    /// The folder of the atlas.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub atlas: PathBuf,
+    /// A document: number, address or id. Or `cluster:N`, alone.
+    pub a: String,
+    /// Another document.
+    pub b: Option<String>,
+    /// Show both texts whole; otherwise long parts are shortened in the middle.
+    #[arg(long)]
+    pub full: bool,
+    /// Words of an equal part that are shown at each of its ends.
+    #[arg(long, default_value_t = 12, value_name = "N", conflicts_with = "full")]
+    pub context: u16,
+    /// Numbers only.
+    #[arg(long)]
+    pub no_text: bool,
+    /// Columns of the output [default: those of the terminal, else 100]
+    #[arg(long, value_name = "N")]
+    pub width: Option<u16>,
+    /// Where inputs that were given by a relative name lie [default: the current folder]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub inputs: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &ExplainArgs, global: &Global) -> anyhow::Result<Exit> {
+    let result = match (args.a.strip_prefix("cluster:"), &args.b) {
+        (Some(number), None) => {
+            let number =
+                number.parse().with_context(|| format!("{number:?} is not the number of a cluster"))?;
+            cluster(args, number, global)
+        }
+        (_, Some(b)) => documents(args, b, global),
+        (None, None) => {
+            anyhow::bail!("explain takes two documents, or one cluster as in cluster:3")
+        }
+    };
+    match result {
+        Err(error) if is_no(&error) => {
+            say(&error.to_string());
+            Ok(Exit::No)
+        }
+        result => result.map(|()| Exit::Done),
+    }
+}
+
+/// Not finding what was asked for is an answer.
+fn is_no(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref::<ExplainError>(),
+        Some(ExplainError::NotFound { .. } | ExplainError::NoCluster { .. })
+    )
+}
+
+#[expect(clippy::print_stderr, reason = "a remark beside the data")]
+fn say(text: &str) {
+    eprintln!("{text}");
+}
+
+fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()> {
+    let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
+    let params = ExplainParams {
+        atlas: args.atlas.clone(),
+        a: args.a.parse()?,
+        b: b.parse()?,
+        inputs: args.inputs.clone(),
+        pdf_worker: program.map(|program| vec![program, "pdf-worker".to_owned()]).unwrap_or_default(),
+    };
+    let explained = explain(&params)?;
+    for (facts, name) in [(&explained.a, &params.a), (&explained.b, &params.b)] {
+        if facts.same_name > 1 && !global.quiet {
+            let n = grouped(facts.same_name);
+            say(&format!("note: {n} documents are called {name}; this is the first, doc:{}", facts.doc));
+        }
+    }
+    if global.json {
+        print_json(&ExplainWire::new(&explained, !args.no_text))?;
+    } else {
+        print(&describe(&explained))?;
+    }
+    match &explained.texts {
+        _ if args.no_text => {}
+        Ok(texts) => {
+            told_of_changes(&explained, texts);
+            if !global.json {
+                print(&passages(texts, args))?;
+            }
+        }
+        Err(error) => {
+            // Everything that is below the first error, once.
+            let chain = anyhow::Error::msg(error.to_string());
+            say(&format!("note: the texts cannot be shown: {chain:#}"));
+            if args.inputs.is_none() && !explained.a.source.starts_with('/') {
+                say("hint: inputs were given by a relative name; --inputs says where they lie");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn told_of_changes(explained: &Explanation, texts: &Texts) {
+    for (facts, changed) in [&explained.a, &explained.b].into_iter().zip(texts.changed) {
+        if changed {
+            say(&format!("warning: doc:{} has another text now than when it was scanned", facts.doc));
+        }
+    }
+}
+
+fn clean(text: &str) -> String {
+    text.chars().map(harmless).collect()
+}
+
+/// The numbers, for people.
+fn describe(explained: &Explanation) -> String {
+    let mut text = String::new();
+    for (name, facts) in [("A", &explained.a), ("B", &explained.b)] {
+        describe_document(&mut text, name, facts);
+    }
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let mut counts = table(&["chunks", "in A", "in B", "shared", "resemblance", "of A in B", "of B in A"]);
+    for overlap in &explained.overlaps {
+        counts.add_row([
+            format!("{}{}", overlap.chunking, if overlap.from_text { ", counted now" } else { "" }),
+            grouped(overlap.size_a),
+            grouped(overlap.size_b),
+            grouped(overlap.shared),
+            format!("{:.4}", overlap.resemblance()),
+            percent(overlap.containment_a()),
+            percent(overlap.containment_b()),
+        ]);
+    }
+    if explained.overlaps.is_empty() {
+        text.push_str("the scan kept no chunks, and there are no texts to count them in\n");
+    } else {
+        let _ = writeln!(text, "{counts}");
+    }
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(text, "{name:10} {value}");
+    };
+    if let Some(sketch) = explained.sketch {
+        let (value, error) = (sketch.estimate.value, sketch.estimate.standard_error);
+        row("sketch", format!("resemblance {value:.3} ± {error:.3} by {} minima", sketch.length));
+    }
+    if let Some(features) = explained.features {
+        let candidate = if features.equal >= features.needed { "a candidate" } else { "no candidate" };
+        let (equal, of, needed) = (features.equal, features.of, features.needed);
+        row("features", format!("{equal} of {of} equal, {needed} needed: {candidate}"));
+    }
+    let equal = |equal: Option<bool>, unknown: &str| match equal {
+        Some(true) => "equal".to_owned(),
+        Some(false) => "different".to_owned(),
+        None => unknown.to_owned(),
+    };
+    row("payload", equal(explained.payload_equal, "not known"));
+    row("words", equal(explained.text_equal, "one of the two has none"));
+    row("site", site(explained));
+    if explained.has_pairs {
+        row(
+            "pair",
+            match &explained.pair {
+                Some(pair) => {
+                    let shared = grouped(pair.shared);
+                    format!("listed by {}: resemblance {:.4}, {shared} shared", pair.method, pair.resemblance)
+                }
+                None => "not listed".to_owned(),
+            },
+        );
+    }
+    if explained.has_clusters {
+        let [a, b] = &explained.clusters;
+        row("cluster A", membership(a.as_ref()));
+        row("cluster B", membership(b.as_ref()));
+    }
+    text
+}
+
+fn describe_document(text: &mut String, name: &str, facts: &DocumentFacts) {
+    let address = facts.url.as_deref().or(facts.id.as_deref()).map(clean).unwrap_or_default();
+    let _ = writeln!(text, "{name}  doc:{}  {address}", facts.doc);
+    let mut row = |label: &str, value: &str| {
+        let _ = writeln!(text, "   {label:8} {}", clean(value));
+    };
+    if let Some(title) = &facts.title {
+        row("title", title.trim());
+    }
+    if let Some(id) = facts.id.as_deref().filter(|_| facts.url.is_some()) {
+        row("id", id);
+    }
+    row("place", &facts.place());
+    row(
+        "size",
+        &format!("{} words in {} of {}", grouped(facts.tokens), bytes(facts.bytes), facts.media_type),
+    );
+    if let Some(fetched) = facts.fetched_at {
+        row("fetched", &format_date(fetched));
+    }
+}
+
+fn site(explained: &Explanation) -> String {
+    let host = |facts: &DocumentFacts| facts.host.as_deref().map(clean).unwrap_or_default();
+    let (a, b) = (host(&explained.a), host(&explained.b));
+    match (explained.same_site, explained.same_domain) {
+        (Some(true), _) => format!("the same, {a}"),
+        (Some(false), Some(true)) => format!("different, {a} and {b}, of one domain"),
+        (Some(false), _) => format!("different, {a} and {b}"),
+        (None, _) => "not known".to_owned(),
+    }
+}
+
+fn membership(row: Option<&ClusterRow>) -> String {
+    match row {
+        None => "none".to_owned(),
+        Some(row) if row.is_centre => format!("{}, its centre", row.cluster),
+        Some(row) => {
+            format!("{}, {}, {:.4} to the centre", row.cluster, row.kind.as_str(), row.resemblance_to_centre)
+        }
+    }
+}
+
+/// The texts, for people.
+fn passages(texts: &Texts, args: &ExplainArgs) -> String {
+    let comparison = &texts.comparison;
+    let moved = comparison.passages.iter().filter(|passage| passage.moved).count();
+    let mut text = format!(
+        "\n{} words stand in both, of {} in A and {} in B, in {} of {} words and more{}\n\n",
+        grouped(comparison.shared_words() as u64),
+        grouped(comparison.words_a as u64),
+        grouped(comparison.words_b as u64),
+        match comparison.passages.len() {
+            1 => "one passage".to_owned(),
+            n => format!("{} passages", grouped(n as u64)),
+        },
+        comparison.shingle,
+        match moved {
+            0 => String::new(),
+            n => format!("; {} in another order (~)", grouped(n as u64)),
+        },
+    );
+    let terminal = || {
+        let size = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+        size.map_or(WIDTH, |(width, _)| usize::from(width.0))
+    };
+    let look = Look {
+        width: args.width.map_or_else(terminal, usize::from),
+        context: (!args.full).then_some(usize::from(args.context)),
+        colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+    };
+    text.push_str(&view::side_by_side(comparison, look));
+    text
+}
+
+fn cluster(args: &ExplainArgs, number: u32, global: &Global) -> anyhow::Result<()> {
+    let atlas = Atlas::open(&args.atlas)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut begun = false;
+    let stats = explain_cluster::<anyhow::Error>(&atlas, number, &mut |member| {
+        if global.json {
+            serde_json::to_writer(&mut out, &MemberWire::new(&member))?;
+            out.write_all(b"\n")?;
+            return Ok(());
+        }
+        if !std::mem::replace(&mut begun, true) {
+            writeln!(out, "{:>10}  {:>6}  {:6}  {:>9}  address", "doc", "to it", "", "words")?;
+        }
+        let row = member.row;
+        let kind = if row.is_centre { "centre" } else { row.kind.as_str() };
+        let name = member.url.or(member.id).map(clean).unwrap_or_default();
+        let title = member.title.map(|title| format!("  {}", clean(title.trim()))).unwrap_or_default();
+        let words = grouped(member.tokens);
+        writeln!(
+            out,
+            "{:>10}  {:.4}  {kind:6}  {words:>9}  {name}{title}",
+            row.doc, row.resemblance_to_centre
+        )?;
+        Ok(())
+    })?;
+    match stats {
+        Some(stats) if global.json => {
+            serde_json::to_writer(&mut out, &ClusterWire::from(stats))?;
+            out.write_all(b"\n")?;
+        }
+        Some(stats) => writeln!(
+            out,
+            "cluster {number}: {} documents on {} sites, {} exact copies of the centre, {} on its site, lowest resemblance {:.4}",
+            grouped(stats.documents),
+            grouped(stats.sites),
+            grouped(stats.exact_copies),
+            grouped(stats.same_site),
+            stats.lowest_resemblance,
+        )?,
+        None => {}
+    }
+    out.flush()?;
+    Ok(())
+}

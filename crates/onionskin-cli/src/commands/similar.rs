@@ -1,0 +1,327 @@
+//! `similar`: from an atlas to pairs and clusters.
+
+use std::fmt::Write;
+
+use anyhow::{Context, bail};
+use onionskin::similar::Search;
+use onionskin::{SimilarParams, SimilarSummary, similar};
+use onionskin_core::Threshold;
+use onionskin_similar::recall::Interval;
+use onionskin_store::MemoryBudget;
+use onionskin_store::table::Method;
+use serde::Serialize;
+
+use crate::Exit;
+use crate::args::{Global, ResourceArgs, SimilarArgs, SimilarPreset};
+use crate::output::{bytes, grouped, print, print_json, seconds, table};
+use crate::progress::Bar;
+
+/// Shared chunks that are enough, where nothing is said (Shivakumar and Garcia-Molina 1998, section 3).
+const FOUR_LINES: u32 = 15;
+const TWO_LINES: u32 = 25;
+/// The share of identical paragraphs, where nothing is said (Pereira et al. 2006, table 3: the lowest).
+const PARAGRAPHS: f64 = 0.5;
+
+pub(crate) fn run(args: &SimilarArgs, global: &Global) -> anyhow::Result<Exit> {
+    let params = params(args)?;
+    let bar = Bar::steps(global);
+    let result = similar(&params, &bar);
+    bar.finish();
+    let summary = result?;
+    if global.json {
+        print_json(&SimilarWire::new(&summary, &params))?;
+    } else {
+        print(&describe(&summary, &params))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn params(args: &SimilarArgs) -> anyhow::Result<SimilarParams> {
+    let mut params = SimilarParams::new(args.atlas.clone());
+    params.search = search(args)?;
+    params.clustering = args.cluster;
+    params.survivor = args.keep.clone();
+    params.measure_recall = !args.no_recall;
+    apply(&args.resources, &mut params.memory, &mut params.threads);
+    Ok(params)
+}
+
+/// What was said about resources.
+pub(crate) fn apply(resources: &ResourceArgs, memory: &mut MemoryBudget, threads: &mut usize) {
+    *memory = resources.memory.unwrap_or(*memory);
+    *threads = resources.threads.map_or(*threads, usize::from);
+}
+
+fn search(args: &SimilarArgs) -> anyhow::Result<Search> {
+    let overlap = |chunking: &str, threshold: u32| -> anyhow::Result<Search> {
+        let threshold = Threshold::new(threshold).context("at least one chunk must be shared")?;
+        Ok(Search::Overlap { chunking: chunking.to_owned(), threshold, engine: args.engine })
+    };
+    match args.preset {
+        Some(SimilarPreset::Sgm98Four) => return overlap("l4", FOUR_LINES),
+        Some(SimilarPreset::Sgm98Two) => return overlap("l2", TWO_LINES),
+        None => {}
+    }
+    if args.method != Method::Resemblance && (args.exact || args.filter.is_some() || args.bands.is_some()) {
+        bail!("--exact, --filter and --bands belong to the method resemblance, not to {}", args.method);
+    }
+    if args.method != Method::Overlap && args.chunking.is_some() {
+        bail!("--chunking belongs to the method overlap, not to {}", args.method);
+    }
+    let share = |default: f64| args.threshold.as_deref().map_or(Ok(default), parse_share);
+    match args.method {
+        Method::Exact if args.threshold.is_some() => bail!("exact copies have no threshold"),
+        Method::Exact => Ok(Search::Exact),
+        Method::Overlap => {
+            let chunking = args.chunking.map_or_else(|| "l4".to_owned(), |chunking| chunking.to_string());
+            let threshold = match args.threshold.as_deref() {
+                Some(number) => number.parse().with_context(|| {
+                    format!("the threshold of overlap is a number of chunks, not {number:?}")
+                })?,
+                None if chunking == "l4" => FOUR_LINES,
+                None if chunking == "l2" => TWO_LINES,
+                None => bail!("say with --threshold how many chunks of {chunking} must be shared"),
+            };
+            overlap(&chunking, threshold)
+        }
+        Method::Paragraphs => Ok(Search::Paragraphs { share: share(PARAGRAPHS)? }),
+        _ => Ok(Search::Resemblance {
+            threshold: share(Search::THRESHOLD)?,
+            filter: args.filter.or(args.bands),
+            exact: args.exact,
+        }),
+    }
+}
+
+/// 0.9 or 90%.
+pub(crate) fn parse_share(text: &str) -> anyhow::Result<f64> {
+    let (number, of) = match text.strip_suffix('%') {
+        Some(percent) => (percent, 100.0),
+        None => (text, 1.0),
+    };
+    let value = number.trim().parse::<f64>().ok().map(|value| value / of);
+    value
+        .filter(|value| *value > 0.0 && *value <= 1.0)
+        .with_context(|| format!("a threshold is above 0 and at most 1, as in 0.9 or 90%, not {text:?}"))
+}
+
+/// The summary for people.
+pub(crate) fn describe(summary: &SimilarSummary, params: &SimilarParams) -> String {
+    let clusters = &summary.clusters;
+    let mut found = table(&["found", "number"]);
+    let mut row = |name: &str, value: u64| {
+        found.add_row([name.to_owned(), grouped(value)]);
+    };
+    row("documents", summary.documents);
+    row("  with a text", summary.exact.texts);
+    row("exact copies", summary.exact.copies);
+    if summary.filter.is_some() {
+        row("candidates by features", summary.verified.candidates);
+    }
+    if params.search != Search::Exact {
+        row("near pairs, verified", summary.near_pairs);
+    }
+    row("clusters", clusters.clusters);
+    row("  documents in them", clusters.documents);
+    row("  exact copies of the centre", clusters.exact_members);
+    row("  near copies of the centre", clusters.near_members);
+    row("  on the site of the centre", clusters.same_site);
+    row("  on other sites", clusters.cross_site);
+    row("  largest", clusters.largest);
+    let mut text = format!("{found}\n");
+    if let Some(lowest) = clusters.lowest_resemblance {
+        let _ = writeln!(text, "lowest resemblance to a centre: {lowest:.3}");
+    }
+    if let Some(filter) = &summary.filter {
+        let _ = writeln!(
+            text,
+            "candidates by the filter {}{}: it finds {:.2} % of pairs that are exactly at the threshold",
+            filter.filter,
+            if filter.from_sketches { ", made from the kept minima" } else { "" },
+            100.0 * filter.at_threshold
+        );
+        if filter.at_threshold < 0.9 {
+            let _ = writeln!(
+                text,
+                "hint: that is few; it accepts 99 % at a resemblance of {:.3}. Scan with +sketch in the recipe, or search with --exact",
+                filter.filter.resemblance_at(0.99)
+            );
+        }
+    }
+    if summary.texts_read_again {
+        let _ = writeln!(
+            text,
+            "the scan kept no shingles: pairs were verified on texts read again, and recall was not measured"
+        );
+    }
+    if let Some(recall) = &summary.recall {
+        let _ = writeln!(
+            text,
+            "measured on {} documents, {} of them with neighbours, by an exact join:",
+            grouped(recall.sampled),
+            grouped(recall.with_neighbours)
+        );
+        let mut line = |name: &str, interval: Option<Interval>| match interval {
+            Some(Interval { value, low, high }) => {
+                let _ = writeln!(text, "  {name} {value:.4} (95 % between {low:.4} and {high:.4})");
+            }
+            None => {
+                let _ = writeln!(text, "  {name} unknown: nothing to measure it on");
+            }
+        };
+        line("recall of pairs:   ", recall.listed);
+        line("recall of clusters:", recall.connected);
+        line("precision of pairs:", recall.precision);
+    }
+    if let Some(paragraphs) = &summary.paragraphs {
+        let of = paragraphs.documents + summary.exact.copies;
+        let percent = |n: u64| if of == 0 { 0.0 } else { 100.0 * n as f64 / of as f64 };
+        let duplicates = paragraphs.duplicates + summary.exact.copies;
+        let _ = writeln!(
+            text,
+            "of {} documents with shingle paragraphs, in {} steps:",
+            grouped(of),
+            paragraphs.steps
+        );
+        let _ = writeln!(text, "  duplicates: {} ({:.1} %)", grouped(duplicates), percent(duplicates));
+        for (level, count) in &paragraphs.near {
+            let count = count + summary.exact.copies;
+            let _ = writeln!(
+                text,
+                "  near-duplicates at {level} %: {} ({:.1} %)",
+                grouped(count),
+                percent(count)
+            );
+        }
+    }
+    let resumed = if summary.resumed { " (went on where an earlier run stopped)" } else { "" };
+    let _ = writeln!(
+        text,
+        "{}, {} of processor time, {} of memory at most{resumed}",
+        seconds(summary.seconds),
+        seconds(summary.cpu_seconds),
+        summary.peak_memory.map_or_else(|| "unknown amount".to_owned(), bytes),
+    );
+    text
+}
+
+/// `onionskin similar --json`.
+#[derive(Serialize)]
+struct SimilarWire {
+    r#type: &'static str,
+    atlas: String,
+    method: &'static str,
+    cluster: &'static str,
+    documents: u64,
+    texts: u64,
+    exact_copies: u64,
+    filter: Option<String>,
+    expected_at_threshold: Option<f64>,
+    candidates: u64,
+    crowded_buckets: u64,
+    largest_bucket: u64,
+    passes: u64,
+    near_pairs: u64,
+    texts_read_again: bool,
+    recall: Option<RecallWire>,
+    paragraphs: Option<ParagraphsWire>,
+    clusters: u64,
+    clustered_documents: u64,
+    exact_members: u64,
+    near_members: u64,
+    largest_cluster: u64,
+    same_site: u64,
+    cross_site: u64,
+    lowest_resemblance: Option<f64>,
+    spilled_bytes: u64,
+    resumed: bool,
+    seconds: f64,
+    cpu_seconds: f64,
+    peak_memory: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct RecallWire {
+    sampled: u64,
+    with_neighbours: u64,
+    true_pairs: u64,
+    listed: Option<[f64; 3]>,
+    connected: Option<[f64; 3]>,
+    precision: Option<[f64; 3]>,
+}
+
+#[derive(Serialize)]
+struct ParagraphsWire {
+    documents: u64,
+    duplicates: u64,
+    near: Vec<(u32, u64)>,
+    steps: u64,
+}
+
+impl SimilarWire {
+    fn new(summary: &SimilarSummary, params: &SimilarParams) -> SimilarWire {
+        let clusters = &summary.clusters;
+        let interval = |interval: Option<Interval>| interval.map(|i| [i.value, i.low, i.high]);
+        SimilarWire {
+            r#type: "similar",
+            atlas: params.atlas.display().to_string(),
+            method: params.search.method().as_str(),
+            cluster: params.clustering.as_str(),
+            documents: summary.documents,
+            texts: summary.exact.texts,
+            exact_copies: summary.exact.copies,
+            filter: summary.filter.map(|choice| choice.filter.to_string()),
+            expected_at_threshold: summary.filter.map(|choice| choice.at_threshold),
+            candidates: summary.verified.candidates + summary.join.candidates,
+            crowded_buckets: summary.candidates.crowded_buckets,
+            largest_bucket: summary.candidates.largest_bucket,
+            passes: summary.verified.passes + summary.join.passes,
+            near_pairs: summary.near_pairs,
+            texts_read_again: summary.texts_read_again,
+            recall: summary.recall.map(|recall| RecallWire {
+                sampled: recall.sampled,
+                with_neighbours: recall.with_neighbours,
+                true_pairs: recall.true_pairs,
+                listed: interval(recall.listed),
+                connected: interval(recall.connected),
+                precision: interval(recall.precision),
+            }),
+            paragraphs: summary.paragraphs.as_ref().map(|paragraphs| ParagraphsWire {
+                documents: paragraphs.documents,
+                duplicates: paragraphs.duplicates,
+                near: paragraphs.near.clone(),
+                steps: paragraphs.steps,
+            }),
+            clusters: clusters.clusters,
+            clustered_documents: clusters.documents,
+            exact_members: clusters.exact_members,
+            near_members: clusters.near_members,
+            largest_cluster: clusters.largest,
+            same_site: clusters.same_site,
+            cross_site: clusters.cross_site,
+            lowest_resemblance: clusters.lowest_resemblance,
+            spilled_bytes: summary.exact.spilled_bytes
+                + summary.candidates.spilled_bytes
+                + summary.verified.spilled_bytes
+                + summary.join.spilled_bytes,
+            resumed: summary.resumed,
+            seconds: summary.seconds,
+            cpu_seconds: summary.cpu_seconds,
+            peak_memory: summary.peak_memory,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_spelled_two_ways() {
+        assert_eq!(
+            ["0.9", "90%", "1", "100 %"].map(|text| parse_share(text).ok()),
+            [Some(0.9), Some(0.9), Some(1.0), Some(1.0)]
+        );
+        assert!(["0", "1.5", "-1", "90", "", "%", "NaN"].iter().all(|text| parse_share(text).is_err()));
+    }
+}

@@ -1,0 +1,66 @@
+//! That every format finds every document again is checked by `testing::read`, in the tests of each format.
+
+use super::*;
+use crate::testing::{Folder, gzip};
+
+fn look(source: &Source, offset: u64) -> Result<Vec<String>, LookupError> {
+    let options = Options::default();
+    let mut texts = Vec::new();
+    let mut scratch = Scratch::new(&options);
+    source.read_at(offset, &options, &mut scratch, &mut |document| texts.push(document.text.to_owned()))?;
+    Ok(texts)
+}
+
+const LINES: &str = "{\"text\":\"one\"}\n{\"text\":\"two\"}\nnonsense\n{\"text\":\"three\"}\n";
+
+#[test]
+fn places_between_documents_are_told() {
+    let folder = Folder::new();
+    folder.file("a.jsonl", LINES);
+    folder.file("b.jsonl.gz", gzip(LINES.as_bytes()));
+    folder.file("c.csv", "id,text\n1,one\n2,two\n");
+    for name in ["a.jsonl", "b.jsonl.gz"] {
+        let source = &folder.sources(&[name], &Options::default())[0];
+        assert_eq!(look(source, 15).unwrap(), ["two"], "{name}");
+        assert_eq!(look(source, 39).unwrap(), ["three"], "{name}");
+        assert!(matches!(look(source, 30), Err(LookupError::Bad { .. })), "{name}: {:?}", look(source, 30));
+        for outside in [1, 14, 16, 500, u64::MAX] {
+            let looked = look(source, outside);
+            assert!(
+                matches!(looked, Err(LookupError::NotThere { .. } | LookupError::Bad { .. })),
+                "{name}: {looked:?}"
+            );
+        }
+    }
+    let source = &folder.sources(&["c.csv"], &Options::default())[0];
+    assert_eq!(
+        (look(source, 8).unwrap(), look(source, 14).unwrap()),
+        (vec!["one".into()], vec!["two".into()])
+    );
+    assert!(matches!(look(source, 9), Err(LookupError::NotThere { .. })));
+}
+
+#[test]
+fn an_input_that_is_gone_is_told() {
+    let folder = Folder::new();
+    let path = folder.file("a.jsonl", LINES);
+    let source = folder.sources(&["a.jsonl"], &Options::default()).remove(0);
+    std::fs::remove_file(path).unwrap();
+    let error = look(&source, 0).unwrap_err().to_string();
+    assert!(error.contains("a.jsonl"), "{error}");
+}
+
+#[test]
+fn after_the_place_nothing_is_read() {
+    let folder = Folder::new();
+    // Cut off in the middle: whoever reads on meets the damage.
+    let mut bytes = gzip(LINES.repeat(20_000).as_bytes());
+    bytes.truncate(bytes.len() / 2);
+    folder.file("a.jsonl.gz", bytes);
+    let options = Options { task_bytes: 1000, ..Options::default() };
+    let source = &folder.sources(&["a.jsonl.gz"], &options)[0];
+    let mut scratch = Scratch::new(&options);
+    let mut texts = 0;
+    source.read_at(15, &options, &mut scratch, &mut |_| texts += 1).unwrap();
+    assert_eq!(texts, 1);
+}

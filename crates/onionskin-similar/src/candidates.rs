@@ -1,0 +1,306 @@
+//! Candidates: documents that share at least r features (Broder 2000, section 3).
+//!
+//! The naive way compares every document with every other. Here features are sorted, and documents that meet in a bucket of
+//! equal features are paired. With r = 1 that is all. With r = 2 and more, pairs that share fewer are many and useless (every
+//! page of a site shares a feature with some others because of the template), so they are not enumerated at all:
+//!
+//! ```text
+//! (feature, doc)  sort ─▶ features that two or more have ─▶ (doc, feature)  sort
+//!                 ─▶ for each document all sets of r of its features, as super-features ─▶ (super-feature, doc)  sort ─▶ buckets
+//! ```
+//!
+//! "In general it is possible to avoid the third phase if we again group every r features into a super-feature, but this forces
+//! the number of features per document to become C(k, r)" (section 3): but only of those features that anybody else has, which for
+//! most documents are none. Where C(k, r) is large, pairs are counted instead.
+//!
+//! **A crowded bucket costs linear work.** Up to [`CROWD`] members all are paired with all. Beyond that a member is paired with the
+//! smallest of the bucket, and of those that agree with it in one more feature with the smallest and with the one before it.
+
+use std::collections::HashMap;
+
+use onionskin_core::FeatureFilter;
+use onionskin_core::scramble;
+use onionskin_store::sort::{SortParams, SortedStream, Sorter};
+
+use crate::{Candidates, Resources, SimilarError};
+
+/// Members of a bucket that are paired all with all.
+pub const CROWD: usize = 32;
+/// Shades of a crowded bucket that are told apart; members of others are paired with the smallest only.
+const MOST_SHADES: usize = 4096;
+/// Super-features of a document, at most; with more, pairs are counted.
+const MOST_SUPER_FEATURES: u64 = 128;
+
+/// What finding candidates has cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CandidateStats {
+    /// Documents that were looked at.
+    pub documents: u64,
+    /// Buckets with two members and more.
+    pub buckets: u64,
+    /// Those that were too full for all pairs.
+    pub crowded_buckets: u64,
+    /// Members of the fullest.
+    pub largest_bucket: u64,
+    /// Bytes that sorting wrote to disk.
+    pub spilled_bytes: u64,
+}
+
+/// A feature, the document, and its shade: one more feature of the same document in short.
+type Meeting = (u64, u32, u32);
+
+/// Takes the features of documents, and finds who shares.
+#[derive(Debug)]
+pub struct FeatureJoin {
+    filter: FeatureFilter,
+    resources: Resources,
+    meetings: Sorter<Meeting>,
+    stats: CandidateStats,
+}
+
+impl FeatureJoin {
+    /// Under a filter; the seed does not matter here.
+    pub fn new(filter: FeatureFilter, resources: &Resources) -> Result<FeatureJoin, SimilarError> {
+        let meetings = Sorter::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 2)))?;
+        Ok(FeatureJoin { filter, resources: resources.clone(), meetings, stats: CandidateStats::default() })
+    }
+
+    /// The features of a document: as many as the filter has.
+    pub fn push(&mut self, doc: u32, features: &[u64]) -> Result<(), SimilarError> {
+        self.stats.documents += 1;
+        for (i, feature) in features.iter().enumerate() {
+            self.meetings.push((*feature, doc, shade(features[(i + 1) % features.len()])))?;
+        }
+        Ok(())
+    }
+
+    /// Pushes the candidates.
+    pub fn finish(self, candidates: &mut Candidates) -> Result<CandidateStats, SimilarError> {
+        let FeatureJoin { filter, resources, meetings, mut stats } = self;
+        let meetings = meetings.finish()?;
+        if filter.r() == 1 {
+            let spilled = pair_buckets(meetings, &mut stats, |a, b, _| candidates.push(a, b))?;
+            stats.spilled_bytes += spilled;
+        } else if combinations(filter.k(), filter.r()) <= MOST_SUPER_FEATURES {
+            let meetings = super_features(meetings, filter, &resources, &mut stats)?;
+            let spilled = pair_buckets(meetings, &mut stats, |a, b, _| candidates.push(a, b))?;
+            stats.spilled_bytes += spilled;
+        } else {
+            count_pairs(meetings, filter, &resources, &mut stats, candidates)?;
+        }
+        Ok(stats)
+    }
+}
+
+fn shade(feature: u64) -> u32 {
+    (scramble(feature) >> 32) as u32
+}
+
+fn combinations(n: usize, r: usize) -> u64 {
+    (0..r as u64).fold(1u64, |product, i| product.saturating_mul(n as u64 - i) / (i + 1))
+}
+
+/// Turns features that are shared into super-features.
+fn super_features(
+    meetings: SortedStream<Meeting>,
+    filter: FeatureFilter,
+    resources: &Resources,
+    stats: &mut CandidateStats,
+) -> Result<SortedStream<Meeting>, SimilarError> {
+    stats.spilled_bytes += meetings.stats().spilled_bytes;
+    let params = || SortParams::new(&resources.work_dir, resources.memory.share(1, 4));
+    let mut shared = Sorter::<(u32, u64)>::new(params())?;
+    let mut before: Option<(u64, u32, bool)> = None;
+    for meeting in meetings {
+        let (feature, doc, _) = meeting?;
+        before = match before {
+            Some((other, first, first_pushed)) if other == feature => {
+                if !first_pushed {
+                    shared.push((first, feature))?;
+                }
+                shared.push((doc, feature))?;
+                Some((feature, doc, true))
+            }
+            _ => Some((feature, doc, false)),
+        };
+    }
+    let shared = shared.finish()?;
+    stats.spilled_bytes += shared.stats().spilled_bytes;
+    let mut supers = Sorter::<Meeting>::new(params())?;
+    let mut features = Vec::with_capacity(filter.k());
+    let mut of_doc = None;
+    let mut emit = |doc: u32, features: &[u64]| {
+        for_combinations(features, filter.r(), |super_feature, rest| {
+            supers.push((super_feature, doc, shade(rest))).map_err(SimilarError::from)
+        })
+    };
+    for entry in shared {
+        let (doc, feature) = entry?;
+        if of_doc != Some(doc) {
+            if let Some(doc) = of_doc {
+                emit(doc, &features)?;
+            }
+            features.clear();
+            of_doc = Some(doc);
+        }
+        features.push(feature);
+    }
+    if let Some(doc) = of_doc {
+        emit(doc, &features)?;
+    }
+    Ok(supers.finish()?)
+}
+
+/// Calls for every set of `r` of the features, which are sorted, with a hash of the set and one of the features that are not in it
+/// (0 when there is none).
+fn for_combinations(
+    features: &[u64],
+    r: usize,
+    mut call: impl FnMut(u64, u64) -> Result<(), SimilarError>,
+) -> Result<(), SimilarError> {
+    if features.len() < r {
+        return Ok(());
+    }
+    let mut chosen: Vec<usize> = (0..r).collect();
+    loop {
+        let hash = chosen.iter().fold(0, |hash, at| scramble(hash ^ features[*at]));
+        let rest = (0..features.len()).find(|at| !chosen.contains(at)).map_or(0, |at| features[at]);
+        call(hash, rest)?;
+        // The next set in order: move the last one that can move.
+        let Some(last) = (0..r).rev().find(|&i| chosen[i] < features.len() - r + i) else { return Ok(()) };
+        chosen[last] += 1;
+        for i in last + 1..r {
+            chosen[i] = chosen[i - 1] + 1;
+        }
+    }
+}
+
+/// Counts how many buckets each pair meets in; those that meet in r are candidates, and so are those of crowded buckets, for which the
+/// count is not known.
+fn count_pairs(
+    meetings: SortedStream<Meeting>,
+    filter: FeatureFilter,
+    resources: &Resources,
+    stats: &mut CandidateStats,
+    candidates: &mut Candidates,
+) -> Result<(), SimilarError> {
+    let mut pairs =
+        Sorter::<(u32, u32)>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 4)))?;
+    let spilled = pair_buckets(meetings, stats, |a, b, crowded| {
+        if crowded { candidates.push(a, b) } else { Ok(pairs.push((a.min(b), a.max(b)))?) }
+    })?;
+    stats.spilled_bytes += spilled;
+    let pairs = pairs.finish()?;
+    stats.spilled_bytes += pairs.stats().spilled_bytes;
+    let mut current = ((0, 0), 0);
+    for pair in pairs {
+        let pair = pair?;
+        current = if current.0 == pair { (pair, current.1 + 1) } else { (pair, 1) };
+        if current.1 == filter.r() {
+            candidates.push(pair.0, pair.1)?;
+        }
+    }
+    Ok(())
+}
+
+/// A bucket while its members stream by, in ascending order of document.
+#[derive(Default)]
+struct Bucket {
+    members: u64,
+    /// Shade and document of the members, as long as they are no crowd.
+    few: Vec<(u32, u32)>,
+    /// The smallest document.
+    smallest: u32,
+    /// For each shade the smallest document with it, and the last.
+    shades: HashMap<u32, (u32, u32)>,
+}
+
+/// Pairs the members of every bucket; tells for each pair whether the bucket was crowded. Returns what sorting wrote to disk.
+fn pair_buckets(
+    meetings: SortedStream<Meeting>,
+    stats: &mut CandidateStats,
+    mut pair: impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
+) -> Result<u64, SimilarError> {
+    let spilled = meetings.stats().spilled_bytes;
+    let mut bucket = Bucket::default();
+    let mut of = None;
+    for meeting in meetings {
+        let (feature, doc, shade) = meeting?;
+        if of != Some(feature) {
+            bucket.close(stats, &mut pair)?;
+            of = Some(feature);
+        }
+        bucket.add(shade, doc, &mut pair)?;
+    }
+    bucket.close(stats, &mut pair)?;
+    Ok(spilled)
+}
+
+impl Bucket {
+    fn add(
+        &mut self,
+        shade: u32,
+        doc: u32,
+        pair: &mut impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
+    ) -> Result<(), SimilarError> {
+        self.members += 1;
+        if self.members as usize <= CROWD {
+            self.few.push((shade, doc));
+            return Ok(());
+        }
+        if self.members as usize == CROWD + 1 {
+            // Now it is a crowd: the members so far are treated as such.
+            let so_far = std::mem::take(&mut self.few);
+            self.smallest = so_far[0].1;
+            for (shade, doc) in so_far {
+                self.crowd(shade, doc, pair)?;
+            }
+        }
+        self.crowd(shade, doc, pair)
+    }
+
+    fn crowd(
+        &mut self,
+        shade: u32,
+        doc: u32,
+        pair: &mut impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
+    ) -> Result<(), SimilarError> {
+        pair(self.smallest, doc, true)?;
+        let full = self.shades.len() >= MOST_SHADES;
+        match self.shades.get_mut(&shade) {
+            Some((smallest, last)) => {
+                pair(*smallest, doc, true)?;
+                pair(*last, doc, true)?;
+                *last = doc;
+            }
+            None if full => {}
+            None => {
+                self.shades.insert(shade, (doc, doc));
+            }
+        }
+        Ok(())
+    }
+
+    /// Pairs what was no crowd, and makes room for the next bucket.
+    fn close(
+        &mut self,
+        stats: &mut CandidateStats,
+        pair: &mut impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
+    ) -> Result<(), SimilarError> {
+        stats.buckets += u64::from(self.members > 1);
+        stats.crowded_buckets += u64::from(self.members as usize > CROWD);
+        stats.largest_bucket = stats.largest_bucket.max(self.members);
+        for (i, (_, b)) in self.few.iter().enumerate() {
+            for (_, a) in &self.few[..i] {
+                pair(*a, *b, false)?;
+            }
+        }
+        self.members = 0;
+        self.few.clear();
+        self.shades.clear();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use onionskin_store::MemoryBudget;
+use proptest::prelude::*;
+
+fn resources(dir: &tempfile::TempDir, memory: u64) -> Resources {
+    Resources { memory: MemoryBudget::from_bytes(memory), threads: 1, work_dir: dir.path().to_owned() }
+}
+
+fn run(filter: FeatureFilter, documents: &[Vec<u64>], memory: u64) -> (BTreeSet<(u32, u32)>, CandidateStats) {
+    let dir = tempfile::tempdir().unwrap();
+    let resources = resources(&dir, memory);
+    let mut join = FeatureJoin::new(filter, &resources).unwrap();
+    for (doc, features) in documents.iter().enumerate() {
+        join.push(doc as u32, features).unwrap();
+    }
+    let mut candidates = Candidates::new(documents.len() as u64, &resources).unwrap();
+    let stats = join.finish(&mut candidates).unwrap();
+    let mut found = BTreeSet::new();
+    candidates
+        .for_each(|a, b| {
+            found.insert((a, b));
+            Ok(())
+        })
+        .unwrap();
+    (found, stats)
+}
+
+fn naive(filter: FeatureFilter, documents: &[Vec<u64>]) -> BTreeSet<(u32, u32)> {
+    let mut found = BTreeSet::new();
+    for a in 0..documents.len() {
+        for b in a + 1..documents.len() {
+            let shared = documents[a].iter().zip(&documents[b]).filter(|(x, y)| x == y).count();
+            if shared >= filter.r() {
+                found.insert((a as u32, b as u32));
+            }
+        }
+    }
+    found
+}
+
+/// The number of the feature mixed in, as it is in real ones.
+fn distinct(documents: Vec<Vec<u64>>) -> Vec<Vec<u64>> {
+    documents
+        .into_iter()
+        .map(|row| row.into_iter().enumerate().map(|(i, f)| f * 1000 + i as u64).collect())
+        .collect()
+}
+
+fn filters() -> impl Strategy<Value = FeatureFilter> {
+    // 12 over 6 is beyond what becomes super-features, so pairs are counted.
+    prop_oneof![Just((6, 2, 1)), Just((6, 14, 2)), Just((6, 14, 3)), Just((12, 2, 6)), Just((3, 1, 3))]
+        .prop_map(|(k, s, r)| FeatureFilter::new(k, s, r).unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn small_buckets_give_exactly_those_that_share_r(
+        (filter, documents) in filters().prop_flat_map(|filter| {
+            (Just(filter), prop::collection::vec(prop::collection::vec(0u64..4, filter.k()), 0..28))
+        }),
+        tight: bool,
+    ) {
+        let documents = distinct(documents);
+        let (found, _) = run(filter, &documents, if tight { 2 << 10 } else { 16 << 20 });
+        prop_assert_eq!(found, naive(filter, &documents));
+    }
+}
+
+#[test]
+fn a_crowd_is_joined_with_linear_work() {
+    for (k, s, r) in [(6, 14, 2), (10, 8, 1), (12, 2, 6)] {
+        let filter = FeatureFilter::new(k, s, r).unwrap();
+        let n = 20_000;
+        // One crowd of near copies, each with one feature of its own, and as many documents that share nothing.
+        let mut documents: Vec<Vec<u64>> = (0..n)
+            .map(|doc| {
+                (0..u64::from(k)).map(|i| if doc % u64::from(k) == i { 1_000_000 + doc } else { i }).collect()
+            })
+            .collect();
+        documents.extend(
+            (n..2 * n).map(|doc| (0..u64::from(k)).map(|i| 2_000_000 + doc * 100 + i).collect::<Vec<u64>>()),
+        );
+        let (found, stats) = run(filter, &documents, 16 << 20);
+        assert!(stats.crowded_buckets > 0 && stats.largest_bucket > n / 4, "{stats:?}");
+        assert!(found.len() < 150 * n as usize, "{} pairs", found.len());
+        let mut smallest: BTreeMap<u32, u32> = BTreeMap::new();
+        for (a, b) in &found {
+            assert!(u64::from(*b) < n);
+            let known = smallest.entry(*b).or_insert(*a);
+            *known = (*known).min(*a);
+        }
+        // Everybody is paired with somebody before: the crowd is one component.
+        assert_eq!(smallest.len() as u64, n - 1);
+    }
+}
+
+#[test]
+fn combinations_are_counted() {
+    assert_eq!([combinations(6, 2), combinations(12, 6)], [15, 924]);
+    assert!(combinations(255, 128) > MOST_SUPER_FEATURES);
+    let mut seen = BTreeSet::new();
+    for_combinations(&[1, 2, 3, 4, 5, 6], 2, |hash, _| {
+        seen.insert(hash);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(seen.len(), 15);
+}

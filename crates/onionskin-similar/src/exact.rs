@@ -1,0 +1,119 @@
+//! Exact copies: equal payload, or equal canonical text. Found first and folded before all else (Shivakumar and Garcia-Molina
+//! 1998, section 2.2, step 2), so that ten thousand copies of a page cost later steps as much as one.
+//!
+//! Sixteen bytes a document are sorted for the texts and thirty-three for the payloads; what is left afterwards is the list of
+//! copies and one bit a document.
+//!
+//! An empty document has no text and is a copy of nothing, also of no other empty one. A revisit record has no text either,
+//! but names a payload: it is a copy of the first document with that payload.
+
+use onionskin_store::Atlas;
+use onionskin_store::sort::{SortParams, Sorter};
+
+use crate::components::Components;
+use crate::{Resources, SimilarError};
+
+/// The media type of a document that only says that a payload was met again.
+const REVISIT: &str = "warc/revisit";
+
+/// Digest, whether it is a revisit, document, fingerprint of the text.
+type Payload = ([u8; 20], u8, u32, u64);
+
+/// What folding has found and cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ExactStats {
+    /// Documents with a text.
+    pub texts: u64,
+    /// Documents that are copies of a smaller one.
+    pub copies: u64,
+    /// Bytes that sorting wrote to disk.
+    pub spilled_bytes: u64,
+}
+
+/// Hands over every copy and the smallest document with a text that it is a copy of, in ascending order of the copy.
+pub fn exact_copies(
+    atlas: &Atlas,
+    resources: &Resources,
+    mut emit: impl FnMut(u32, u32) -> Result<(), SimilarError>,
+) -> Result<ExactStats, SimilarError> {
+    let mut stats = ExactStats::default();
+    let params = || SortParams::new(&resources.work_dir, resources.memory.share(1, 8));
+    // The number of words beside the fingerprint makes a false meeting of two texts rarer still.
+    let mut texts = Sorter::<(u64, u32, u32)>::new(params())?;
+    let mut payloads = Sorter::<Payload>::new(params())?;
+    let mut documents = atlas.documents()?;
+    let mut n_documents = 0;
+    while let Some(batch) = documents.next_batch()? {
+        for row in batch.rows() {
+            n_documents = n_documents.max(u64::from(row.doc) + 1);
+            if let Some(text) = row.text_fp {
+                stats.texts += 1;
+                texts.push((text, u32::try_from(row.tokens).unwrap_or(u32::MAX), row.doc))?;
+            }
+            let revisit = row.text_fp.is_none() && row.media_type == REVISIT;
+            if let Some(payload) = row.payload_sha1
+                && (revisit || row.text_fp.is_some())
+            {
+                payloads.push((payload, u8::from(revisit), row.doc, row.text_fp.unwrap_or(0)))?;
+            }
+        }
+    }
+
+    let mut components = Components::new(n_documents, &resources.share(1, 2))?;
+    let texts = texts.finish()?;
+    stats.spilled_bytes += texts.stats().spilled_bytes;
+    let mut first: Option<(u64, u32, u32)> = None;
+    for text in texts {
+        let text = text?;
+        match first {
+            Some(first) if (first.0, first.1) == (text.0, text.1) => components.unite(first.2, text.2)?,
+            _ => first = Some(text),
+        }
+    }
+    // Documents with a text come before revisits of the same payload, so the first one is a text if there is any. Revisits wait
+    // aside: one with a small number must not become the centre, for it has nothing to compare.
+    let mut revisits = Sorter::<(u32, u32)>::new(params())?;
+    let payloads = payloads.finish()?;
+    stats.spilled_bytes += payloads.stats().spilled_bytes;
+    let mut first: Option<Payload> = None;
+    for payload in payloads {
+        let payload = payload?;
+        match first {
+            Some(first) if first.0 == payload.0 && first.1 == 0 => {
+                if payload.1 == 1 {
+                    revisits.push((first.2, payload.2))?;
+                } else if payload.3 != first.3 {
+                    components.unite(first.2, payload.2)?;
+                }
+            }
+            _ => first = Some(payload),
+        }
+    }
+
+    let mut revisits = revisits.finish()?.peekable();
+    let mut copies = Sorter::<(u32, u32)>::new(params())?;
+    let mut revisits_below = |doc: u32, centre: Option<u32>, copies: &mut Sorter<(u32, u32)>| {
+        while let Some(revisit) =
+            revisits.next_if(|revisit| revisit.as_ref().map_or(true, |(original, _)| *original <= doc))
+        {
+            let (original, revisit) = revisit?;
+            copies.push((revisit, if original == doc { centre.unwrap_or(original) } else { original }))?;
+        }
+        Ok::<(), SimilarError>(())
+    };
+    let cost = components.finish(|doc, centre| {
+        revisits_below(doc, Some(centre), &mut copies)?;
+        if doc != centre {
+            copies.push((doc, centre))?;
+        }
+        Ok(())
+    })?;
+    stats.spilled_bytes += cost.spilled_bytes;
+    revisits_below(u32::MAX, None, &mut copies)?;
+    for copy in copies.finish()? {
+        let (doc, centre) = copy?;
+        stats.copies += 1;
+        emit(doc, centre)?;
+    }
+    Ok(stats)
+}

@@ -1,0 +1,123 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use onionskin_core::SplitMix64;
+use onionskin_store::MemoryBudget;
+use onionskin_testkit::naive::naive_pairs;
+use proptest::prelude::*;
+
+fn resources(dir: &tempfile::TempDir) -> Resources {
+    Resources { memory: MemoryBudget::from_mib(16), threads: 1, work_dir: dir.path().to_owned() }
+}
+
+/// Clusters of edited copies in a sea of documents, and a chunk that all have.
+fn web(n: u32, seed: u64) -> Vec<(u32, Vec<u64>)> {
+    let mut rng = SplitMix64::new(seed);
+    (0..n)
+        .map(|doc| {
+            let base = u64::from(doc / 3) << 20;
+            let edits = rng.next_u64() % 4;
+            let mut set: Vec<u64> =
+                (0..30).map(|i| base + if i < edits { 1000 + rng.next_u64() % 1000 } else { i }).collect();
+            set.push(7);
+            set.dedup();
+            (doc, set)
+        })
+        .collect()
+}
+
+fn as_pairs(web: &[(u32, Vec<u64>)], bound: Bound) -> Vec<SharedPair> {
+    let sets: Vec<BTreeSet<u64>> = web.iter().map(|(_, set)| set.iter().copied().collect()).collect();
+    let all = naive_pairs(&sets, 0.01).into_iter().map(|(a, b, _)| {
+        let shared = sets[a].intersection(&sets[b]).count() as u32;
+        SharedPair {
+            a: a as u32,
+            b: b as u32,
+            shared,
+            size_a: sets[a].len() as u32,
+            size_b: sets[b].len() as u32,
+        }
+    });
+    all.filter(|pair| bound.holds(pair.shared, pair.size_a, pair.size_b)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn a_sample_of_everything_counts_everything(seed: u64, lost in 1usize..5, percent in 60u32..95) {
+        let dir = tempfile::tempdir().unwrap();
+        let web = web(120, seed);
+        let bound = Bound::Resemblance(f64::from(percent) / 100.0);
+        let all = as_pairs(&web, bound);
+        let kept: Vec<SharedPair> = all.iter().enumerate().filter(|(i, _)| i % lost == 0).map(|(_, pair)| *pair).collect();
+        let sets = ChunkSets::in_memory(web);
+        let open = || -> Result<crate::cluster::Rows<'_, SharedPair>, SimilarError> { Ok(Box::new(kept.iter().map(|pair| Ok(*pair)))) };
+        let recall = measure(&sets, 120, bound, seed, &open, &resources(&dir)).unwrap();
+        prop_assert_eq!(recall.sampled, 120);
+        // Every pair is seen from both of its ends.
+        prop_assert_eq!(recall.true_pairs, 2 * all.len() as u64);
+        prop_assert_eq!(recall.listed_pairs, 2 * kept.len() as u64);
+        prop_assert_eq!(recall.checked_pairs, 2 * kept.len() as u64);
+        if !all.is_empty() {
+            let truth = kept.len() as f64 / all.len() as f64;
+            let listed = recall.listed.unwrap();
+            prop_assert!((listed.value - truth).abs() < 1e-9 && listed.low <= truth && truth <= listed.high);
+            prop_assert!(recall.connected.unwrap().value >= listed.value);
+            prop_assert_eq!(recall.precision.unwrap().value, 1.0);
+        }
+    }
+}
+
+#[test]
+fn false_pairs_lower_the_precision() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = web(300, 5);
+    let bound = Bound::Resemblance(0.8);
+    let mut listed = as_pairs(&web, bound);
+    let truth = listed.len();
+    listed.extend((0..truth as u32).map(|i| SharedPair {
+        a: i / 199,
+        b: 100 + i % 199,
+        shared: 1,
+        size_a: 30,
+        size_b: 30,
+    }));
+    listed.sort();
+    assert!(listed.windows(2).all(|two| (two[0].a, two[0].b) != (two[1].a, two[1].b)));
+    let sets = ChunkSets::in_memory(web);
+    let open = || -> Result<crate::cluster::Rows<'_, SharedPair>, SimilarError> {
+        Ok(Box::new(listed.iter().map(|pair| Ok(*pair))))
+    };
+    let recall = measure(&sets, 300, bound, 1, &open, &resources(&dir)).unwrap();
+    assert_eq!((recall.listed.unwrap().value, recall.precision.unwrap().value), (1.0, 0.5));
+}
+
+#[test]
+fn a_crowd_is_estimated_from_a_part() {
+    let dir = tempfile::tempdir().unwrap();
+    // All 4,000 are near copies of each other: eight million pairs. A third of the documents is listed with the first.
+    let web: Vec<(u32, Vec<u64>)> =
+        (0..4000u32).map(|doc| (doc, (0..40).chain([1000 + u64::from(doc)]).collect())).collect();
+    let bound = Bound::Resemblance(0.9);
+    let listed: Vec<SharedPair> =
+        (1..4000).step_by(3).map(|b| SharedPair { a: 0, b, shared: 40, size_a: 41, size_b: 41 }).collect();
+    let sets = ChunkSets::in_memory(web);
+    let open = || -> Result<crate::cluster::Rows<'_, SharedPair>, SimilarError> {
+        Ok(Box::new(listed.iter().map(|pair| Ok(*pair))))
+    };
+    let recall = measure(&sets, 4000, bound, 1, &open, &resources(&dir)).unwrap();
+    assert!(recall.true_pairs < 4000 * MOST_NEIGHBOURS as u64, "{recall:?}");
+    // Two documents are connected when both are among the third: one pair in nine.
+    let connected = recall.connected.unwrap();
+    assert!((connected.value - 1.0 / 9.0).abs() < 0.02, "{connected:?}");
+    assert!(connected.low <= 1.0 / 9.0 && 1.0 / 9.0 <= connected.high);
+}
+
+#[test]
+fn wilson_of_known_values() {
+    // 8 of 10: the interval of Wilson 1927 is 0.490 to 0.943.
+    let interval = Interval::wilson(0.8, 10.0).unwrap();
+    assert!((interval.low - 0.4902).abs() < 1e-3 && (interval.high - 0.9433).abs() < 1e-3, "{interval:?}");
+    assert!(Interval::wilson(1.0, 100.0).unwrap().low > 0.96);
+    assert_eq!(Interval::wilson(0.5, 0.0), None);
+}

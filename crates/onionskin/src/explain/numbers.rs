@@ -1,0 +1,132 @@
+//! What the tables of an atlas say about two documents.
+
+use std::collections::BTreeSet;
+
+use onionskin_core::sketch::{estimate_resemblance, estimate_resemblance_from_bottom};
+use onionskin_core::{Analyzer, Recipe, SketchScheme};
+use onionskin_store::table::{ClusterRow, PairRow};
+use onionskin_store::{Atlas, TableError};
+
+use super::{ExplainError, FeatureEvidence, Overlap, SketchEvidence};
+
+/// Shared chunks of every chunking that is kept, the main one first.
+pub(super) fn overlaps(atlas: &Atlas, recipe: &Recipe, docs: [u32; 2]) -> Result<Vec<Overlap>, ExplainError> {
+    let main = recipe.main().to_string();
+    let mut overlaps = Vec::new();
+    for chunking in atlas.chunkings() {
+        let set = |doc: u32| -> Result<BTreeSet<u64>, ExplainError> {
+            let mut reader = atlas.chunks(&chunking)?.within(doc..=doc);
+            while let Some((found, chunks)) = reader.next_group()? {
+                if found >= doc {
+                    return Ok(if found == doc { chunks.iter().copied().collect() } else { BTreeSet::new() });
+                }
+            }
+            Ok(BTreeSet::new())
+        };
+        let name = chunking.as_str();
+        overlaps.push(overlap(name, name == main, &set(docs[0])?, &set(docs[1])?));
+    }
+    overlaps.sort_by_key(|overlap| !overlap.is_main);
+    Ok(overlaps)
+}
+
+fn overlap(chunking: &str, is_main: bool, a: &BTreeSet<u64>, b: &BTreeSet<u64>) -> Overlap {
+    Overlap {
+        chunking: chunking.to_owned(),
+        is_main,
+        size_a: a.len() as u64,
+        size_b: b.len() as u64,
+        shared: a.intersection(b).count() as u64,
+        from_text: false,
+    }
+}
+
+/// The same for the main chunking, from the texts themselves.
+pub(super) fn overlap_of_texts(recipe: &Recipe, seed: u64, a: &str, b: &str) -> Overlap {
+    let mut analyzer = Analyzer::new(recipe, seed);
+    let mut set = |text: &str| analyzer.analyze(text).main_chunks().iter().copied().collect();
+    Overlap { from_text: true, ..overlap(&recipe.main().to_string(), true, &set(a), &set(b)) }
+}
+
+/// Reads a list of each of two documents, where both have one.
+macro_rules! two_lists {
+    ($reader:expr, $docs:expr) => {{
+        let mut lists = Vec::new();
+        for doc in $docs {
+            let mut reader = $reader?.within(doc..=doc);
+            while let Some((found, list)) = reader.next_row()? {
+                if found >= doc {
+                    if found == doc {
+                        lists.push(list.to_vec());
+                    }
+                    break;
+                }
+            }
+        }
+        <[_; 2]>::try_from(lists).ok().filter(|[a, b]| a.len() == b.len())
+    }};
+}
+
+/// What the sketches say.
+pub(super) fn sketches(
+    atlas: &Atlas,
+    recipe: &Recipe,
+    docs: [u32; 2],
+) -> Result<Option<SketchEvidence>, ExplainError> {
+    if !atlas.has("sketches") {
+        return Ok(None);
+    }
+    let lists: Option<[Vec<u32>; 2]> = two_lists!(atlas.sketches(), docs);
+    Ok(lists.map(|[a, b]| {
+        let estimate = match recipe.scheme() {
+            SketchScheme::Bottom(_) => estimate_resemblance_from_bottom(&a, &b),
+            SketchScheme::Features(_) | SketchScheme::Minima(_) => estimate_resemblance(&a, &b),
+        };
+        SketchEvidence { estimate, length: a.len() }
+    }))
+}
+
+/// What the features say.
+pub(super) fn features(
+    atlas: &Atlas,
+    recipe: &Recipe,
+    docs: [u32; 2],
+) -> Result<Option<FeatureEvidence>, ExplainError> {
+    let Some(filter) = recipe.scheme().filter().filter(|_| atlas.has("features")) else { return Ok(None) };
+    let lists: Option<[Vec<u64>; 2]> = two_lists!(atlas.features(), docs);
+    Ok(lists.map(|[a, b]| FeatureEvidence {
+        equal: a.iter().zip(&b).filter(|(a, b)| a == b).count(),
+        of: a.len(),
+        needed: filter.r(),
+    }))
+}
+
+/// The row of `pairs`.
+pub(super) fn pair(atlas: &Atlas, docs: [u32; 2]) -> Result<Option<PairRow>, ExplainError> {
+    if !atlas.has("pairs") {
+        return Ok(None);
+    }
+    let wanted = (docs[0].min(docs[1]), docs[0].max(docs[1]));
+    let mut rows = atlas.pairs()?.within(wanted.0..=wanted.0);
+    Ok(rows.find(|row| !matches!(row, Ok(row) if (row.a, row.b) != wanted)).transpose()?)
+}
+
+/// The rows of `clusters`. They are in order of the cluster, so all are looked at until both have been found.
+pub(super) fn clusters(atlas: &Atlas, docs: [u32; 2]) -> Result<[Option<ClusterRow>; 2], ExplainError> {
+    let mut found = [None; 2];
+    if !atlas.has("clusters") {
+        return Ok(found);
+    }
+    for row in atlas.clusters()? {
+        let row: ClusterRow = row.map_err(|error: TableError| ExplainError::from(error))?;
+        for (doc, found) in docs.iter().zip(&mut found) {
+            if row.doc == *doc {
+                *found = Some(row);
+            }
+        }
+        if found.iter().all(Option::is_some) {
+            break;
+        }
+    }
+    Ok(found)
+}
