@@ -252,7 +252,7 @@ proptest! {
 #[test]
 fn the_length_of_a_head() {
     let check = |block: &[u8], wanted: Result<usize, HttpError>| {
-        assert_eq!(crate::http_head_len(block), wanted, "{:?}", String::from_utf8_lossy(block));
+        assert_eq!(http_head_len(block), wanted, "{:?}", String::from_utf8_lossy(block));
     };
     check(b"HTTP/1.1 200 OK\r\nA: 1\r\n\r\nbody", Ok(25));
     check(b"HTTP/1.0 200 OK\n\nbody", Ok(17));

@@ -43,7 +43,7 @@ fn what_is_written_is_read() {
                 assert_eq!(record.stored_len, Some(written.length));
             }
         }
-        let response = parse_response(records[1].block.clone(), &crate::Limits::default()).unwrap();
+        let response = parse_response(records[1].block.clone(), &Limits::default()).unwrap();
         assert_eq!((response.body.as_slice(), response.problems.as_slice()), (&b"<p>hi"[..], &[][..]));
         assert_eq!(records[3].refers_to(), records[1].record_id());
         assert_eq!(sample(compression).0, file, "the same calls give the same bytes");

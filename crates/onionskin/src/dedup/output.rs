@@ -166,8 +166,9 @@ impl Encoded {
         Ok(match encoding {
             Encoding::Plain => Encoded::Plain(output),
             Encoding::Gzip => {
-                Encoded::Gzip(Box::new(GzEncoder::new(output, flate2::Compression::new(GZIP_LEVEL))))
-            },
+                let level = flate2::Compression::new(GZIP_LEVEL);
+                Encoded::Gzip(Box::new(GzEncoder::new(output, level)))
+            }
             Encoding::Zstd => {
                 let mut encoder = zstd::stream::write::Encoder::new(output, ZSTD_LEVEL)?;
                 encoder.include_checksum(true)?;
