@@ -1,8 +1,11 @@
 //! Verification: how many chunks two documents really share.
 
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::iter::Peekable;
 use std::ops::Range;
 
-use onionskin_store::sort::{SortParams, Sorter};
+use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
 use crate::sets::Seen;
 use crate::{Bits, Bound, ChunkSets, Resources, SimilarError};
@@ -45,6 +48,8 @@ impl SharedPair {
 pub struct Candidates {
     /// Larger document first: that is the order in which they are looked at.
     sorter: Sorter<(u32, u32)>,
+    /// Smaller document first: how long it has to be kept.
+    last: Sorter<(u32, u32)>,
     smaller: Bits,
     larger: Bits,
 }
@@ -52,9 +57,10 @@ pub struct Candidates {
 impl Candidates {
     /// None yet. `documents` is how many there are.
     pub fn new(documents: u64, resources: &Resources) -> Result<Candidates, SimilarError> {
-        let params = SortParams::new(&resources.work_dir, resources.memory).dedup();
+        let params = SortParams::new(&resources.work_dir, resources.memory.share(1, 2)).dedup();
         Ok(Candidates {
-            sorter: Sorter::new(params)?,
+            sorter: Sorter::new(params.clone())?,
+            last: Sorter::new(params)?,
             smaller: Bits::new(documents),
             larger: Bits::new(documents),
         })
@@ -67,6 +73,7 @@ impl Candidates {
             self.smaller.set(a);
             self.larger.set(b);
             self.sorter.push((b, a))?;
+            self.last.push((a, b))?;
         }
         Ok(())
     }
@@ -113,42 +120,57 @@ struct Round {
     smaller: Vec<u32>,
 }
 
-/// Sets that are kept until the larger document of a pair comes by.
+/// Sets that are kept until the last larger document of their pairs has come by.
+#[derive(Default)]
 struct Kept {
-    /// In ascending order: a document, its segment, and where in it.
-    index: Vec<(u32, u32, Range<u32>)>,
-    segments: Vec<Vec<u64>>,
-    /// Chunks in a segment, unless one document alone has more.
-    segment: usize,
+    sets: HashMap<u32, Box<[u64]>>,
+    /// The last larger document, and the kept one.
+    expiry: BinaryHeap<Reverse<(u32, u32)>>,
     bytes: usize,
 }
 
 impl Kept {
-    /// Segments are an eighth of the budget: larger ones would fill it with the first document.
-    fn new(budget: usize) -> Kept {
-        let segment = (budget / 8 / size_of::<u64>()).clamp(1 << 10, 1 << 20);
-        Kept { index: Vec::new(), segments: Vec::new(), segment, bytes: 0 }
+    /// What a set takes beside its chunks.
+    const OVERHEAD: usize = 64;
+
+    fn push(&mut self, doc: u32, chunks: &[u64], last: u32) {
+        self.bytes += size_of_val(chunks) + Kept::OVERHEAD;
+        self.sets.insert(doc, chunks.into());
+        self.expiry.push(Reverse((last, doc)));
     }
 
-    fn push(&mut self, doc: u32, chunks: &[u64]) {
-        if self.segments.last().is_none_or(|segment| segment.len() + chunks.len() > segment.capacity()) {
-            let len = self.segment.max(chunks.len());
-            self.segments.push(Vec::with_capacity(len));
-            self.bytes += len * size_of::<u64>();
-        }
-        let number = self.segments.len() as u32 - 1;
-        if let Some(segment) = self.segments.last_mut() {
-            let start = segment.len() as u32;
-            segment.extend_from_slice(chunks);
-            self.index.push((doc, number, start..segment.len() as u32));
-            self.bytes += size_of::<(u32, u32, Range<u32>)>();
+    /// Lets go of those that no document from this one on needs.
+    fn release(&mut self, from: u32) {
+        while let Some(Reverse((last, doc))) = self.expiry.peek().copied()
+            && last < from
+        {
+            self.expiry.pop();
+            if let Some(chunks) = self.sets.remove(&doc) {
+                self.bytes -= size_of_val(&*chunks) + Kept::OVERHEAD;
+            }
         }
     }
 
     fn get(&self, doc: u32) -> Option<&[u64]> {
-        let at = self.index.binary_search_by_key(&doc, |entry| entry.0).ok()?;
-        let (_, segment, range) = &self.index[at];
-        Some(&self.segments[*segment as usize][range.start as usize..range.end as usize])
+        self.sets.get(&doc).map(|chunks| &**chunks)
+    }
+}
+
+/// The largest document of each group of a sorted stream, for documents that are asked for in ascending order.
+struct LastPartner {
+    pairs: Peekable<SortedStream<(u32, u32)>>,
+}
+
+impl LastPartner {
+    fn of(&mut self, doc: u32) -> Result<u32, SimilarError> {
+        let mut last = doc;
+        while let Some(pair) = self.pairs.next_if(|pair| pair.as_ref().map_or(true, |pair| pair.0 <= doc)) {
+            let (smaller, larger) = pair?;
+            if smaller == doc {
+                last = larger;
+            }
+        }
+        Ok(last)
     }
 }
 
@@ -162,8 +184,9 @@ const ROUND_PAIRS: usize = 256 << 10;
 ///
 /// The naive way loads two sets for every pair. Here the sets are read once from front to back. Whoever is the smaller
 /// document of a candidate is kept; when the larger one comes by, its chunks go into a hash table and the kept ones are looked
-/// up in it. When the kept sets fill the budget, no more are kept, and pairs of later documents wait for another pass:
-/// as many passes as the sets of the smaller documents are larger than the budget.
+/// up in it. A set goes when its last partner has come by. When the kept sets fill the budget all the same, no more are kept,
+/// and pairs of later documents wait for another pass: as many passes as the sets that must be kept at a time are larger than
+/// the budget.
 pub fn count_shared(
     sets: &ChunkSets,
     candidates: Candidates,
@@ -171,9 +194,13 @@ pub fn count_shared(
     resources: &Resources,
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<VerifyStats, SimilarError> {
-    let Candidates { sorter, smaller, larger } = candidates;
+    let Candidates { sorter, last, smaller, larger } = candidates;
     let mut stats = VerifyStats::default();
     let mut waiting = sorter.finish()?;
+    let last = last.finish()?;
+    stats.spilled_bytes += last.stats().spilled_bytes;
+    // Documents are kept in ascending order over all passes, so one walk along their partners is enough.
+    let mut last = LastPartner { pairs: last.peekable() };
     let mut first_pass = true;
     // Documents below this one have been kept in an earlier pass.
     let mut from = 0;
@@ -189,7 +216,7 @@ pub fn count_shared(
             return Ok(stats);
         }
         stats.passes += 1;
-        let mut kept = Kept::new(kept_bytes);
+        let mut kept = Kept::default();
         let mut until = u32::MAX;
         let mut round = Round::default();
         let mut reader = sets.reader();
@@ -197,10 +224,16 @@ pub fn count_shared(
             let wanted = |doc| larger.get(doc) || (doc >= from && doc < until && smaller.get(doc));
             let Some((doc, chunks)) = reader.next_of(wanted)? else { break };
             if doc >= from && doc < until && smaller.get(doc) {
-                if kept.bytes >= kept_bytes {
+                let full = kept.bytes >= kept_bytes;
+                if full {
+                    stats.verified += work(&mut round, &kept, bound, resources.threads, emit)?;
+                    kept.release(doc);
+                }
+                // Not for the sake of a few: a round has to be worth its while.
+                if full && kept.bytes >= kept_bytes / 8 * 7 {
                     until = doc;
                 } else {
-                    kept.push(doc, chunks);
+                    kept.push(doc, chunks, last.of(doc)?);
                 }
             }
             // Candidates of documents that have no chunks, which is possible only with features from elsewhere, are dropped.
@@ -231,13 +264,11 @@ pub fn count_shared(
                 round.larger.push((doc, start..round.chunks.len(), first..round.smaller.len()));
             }
             if round.chunks.len() >= round_chunks || round.smaller.len() >= round_pairs {
-                stats.verified += work(&round, &kept, bound, resources.threads, emit)?;
-                round.chunks.clear();
-                round.larger.clear();
-                round.smaller.clear();
+                stats.verified += work(&mut round, &kept, bound, resources.threads, emit)?;
+                kept.release(doc.saturating_add(1));
             }
         }
-        stats.verified += work(&round, &kept, bound, resources.threads, emit)?;
+        stats.verified += work(&mut round, &kept, bound, resources.threads, emit)?;
         match later {
             None => return Ok(stats),
             Some(later) => waiting = later.finish()?,
@@ -247,24 +278,26 @@ pub fn count_shared(
     }
 }
 
+/// Counts for the documents of a round, and empties it.
 fn work(
-    round: &Round,
+    round: &mut Round,
     kept: &Kept,
     bound: Option<Bound>,
     threads: usize,
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<u64, SimilarError> {
+    let done = &*round;
     let count = |larger: &[(u32, Range<usize>, Range<usize>)]| {
         let mut seen = Seen::default();
         let mut found = Vec::new();
         for (doc, chunks, smaller) in larger {
-            let chunks = &round.chunks[chunks.clone()];
+            let chunks = &done.chunks[chunks.clone()];
             seen.reset(chunks.len());
             chunks.iter().for_each(|chunk| {
                 seen.insert(*chunk);
             });
             let size_b = chunks.len() as u32;
-            for a in &round.smaller[smaller.clone()] {
+            for a in &done.smaller[smaller.clone()] {
                 let Some(other) = kept.get(*a) else { continue };
                 let size_a = other.len() as u32;
                 if bound.is_some_and(|bound| !bound.sizes_fit(size_a, size_b)) {
@@ -278,16 +311,19 @@ fn work(
         }
         found
     };
-    let part = round.larger.len().div_ceil(threads.max(1)).max(1);
-    let found: Vec<Vec<SharedPair>> = if round.larger.len() < 256 || threads < 2 {
-        vec![count(&round.larger)]
+    let part = done.larger.len().div_ceil(threads.max(1)).max(1);
+    let found: Vec<Vec<SharedPair>> = if done.larger.len() < 256 || threads < 2 {
+        vec![count(&done.larger)]
     } else {
         std::thread::scope(|scope| {
             let workers: Vec<_> =
-                round.larger.chunks(part).map(|larger| scope.spawn(move || count(larger))).collect();
+                done.larger.chunks(part).map(|larger| scope.spawn(move || count(larger))).collect();
             workers.into_iter().map(|worker| worker.join().expect("counting does not panic")).collect()
         })
     };
+    round.chunks.clear();
+    round.larger.clear();
+    round.smaller.clear();
     let mut verified = 0;
     for pair in found.into_iter().flatten() {
         verified += 1;
