@@ -226,8 +226,7 @@ pub fn from_pairs(
         return Err(MembershipError::Transitive);
     }
     let sorted = |share| SortParams::new(work_dir, memory.share(share, 8));
-    let mut found =
-        Found { members: Sorter::new(sorted(2))?, clusters: Sorter::new(sorted(1))? };
+    let mut found = Found { members: Sorter::new(sorted(2))?, clusters: Sorter::new(sorted(1))? };
     let resources = Resources { memory: memory.share(4, 8), threads: 1, work_dir: work_dir.to_owned() };
     recluster(atlas, wanted, &resources, &mut found)?;
     // The size of a cluster is known after its members.
@@ -239,7 +238,9 @@ pub fn from_pairs(
         while current.is_none_or(|(of, ..)| of < cluster) {
             match clusters.next().transpose()? {
                 Some(stats) => current = Some(stats),
-                None => return Err(MembershipError::Disagree { cluster, problem: "which clusters there are" }),
+                None => {
+                    return Err(MembershipError::Disagree { cluster, problem: "which clusters there are" });
+                }
             }
         }
         if let Some((_, size, centre)) = current {

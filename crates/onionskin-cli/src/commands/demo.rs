@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use onionskin::{
-    EvaluateParams, Evaluation, ScanParams, ScanSummary, SimilarParams, SimilarSummary, evaluate, scan, similar,
+    EvaluateParams, Evaluation, ScanParams, ScanSummary, SimilarParams, SimilarSummary, evaluate, scan,
+    similar,
 };
 use onionskin_store::Atlas;
 use onionskin_testkit::{Preset, Summary, WarcOptions, Web, WebSpec};
