@@ -40,7 +40,8 @@ pub struct JsonLineReader {
 }
 
 impl JsonLineReader {
-    /// The text, the name and one field more of a line; `None` for a line that a scan would not take for a document.
+    /// The text, the name and one field more of a line; `None` for a line that a scan would not take for a document. The byte
+    /// order mark in front of a file is not part of its first line.
     ///
     /// ```
     /// use onionskin_corpus::{JsonLineReader, Options};
@@ -53,7 +54,6 @@ impl JsonLineReader {
     pub fn read<'a>(&'a mut self, line: &'a [u8], options: &Options, beside: &str) -> Option<JsonLine<'a>> {
         self.buffers.shrink();
         let line = simdutf8::basic::from_utf8(line).ok()?;
-        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
         let paths = [Some(options.text_field.as_str()), Some(options.id_field.as_str()), Some(beside)];
         let slots = find_fields(line, paths, &mut self.buffers).ok()?;
         let unpacked = &self.buffers.unpacked;
@@ -83,8 +83,7 @@ mod tests {
             assert_eq!(reader.read(line.as_bytes(), &options, "source"), None, "{line}");
         }
         assert_eq!(reader.read(b"{\"text\":\"\xff\"}", &options, "source"), None);
-        let twice =
-            reader.read("\u{feff}{\"text\":\"a\",\"text\":\"tab\there\"}\r".as_bytes(), &options, "source");
+        let twice = reader.read("{\"text\":\"a\",\"text\":\"tab\there\"}\r".as_bytes(), &options, "source");
         assert_eq!(twice, Some(JsonLine { text: "tab\there", id: None, beside: None }));
     }
 }

@@ -383,3 +383,6 @@ impl Verdicts {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -271,7 +271,11 @@ pub(super) fn dolma(context: &Context<'_>, job: &Job, attribute: &str) -> Result
             continue;
         }
         // The rest of a line that is too long to be a document is not one either.
-        let whole = if piece.begins { piece.bytes } else { b"" };
+        let whole = match piece.offset {
+            _ if !piece.begins => b"",
+            0 => piece.bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(piece.bytes),
+            _ => piece.bytes,
+        };
         lines += u64::from(!piece.begins || !is_blank(piece.bytes));
         let fields = reader.read(whole, context.options, "source");
         let mut spans = Vec::new();

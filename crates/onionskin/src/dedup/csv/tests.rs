@@ -37,13 +37,13 @@ fn tables_without_types_are_not_annotated_and_not_copied_unasked() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Records are found exactly where the scan's reader finds them: every verdict meets its record, whatever the quoting, and
     /// a filter that removes nothing copies every byte.
     #[test]
     fn records_are_where_the_scan_found_them(
-        text in "text,id\r?\n([ab]|,|\"|\"\"|\r|\n|\r\n){0,60}",
+        text in "text,id\r?\na,b\nb,a\r\n([ab]|,|\"|\"\"|\r|\n|\r\n){0,60}",
         share in 1..4_usize,
     ) {
         let bench = Bench::new();
@@ -51,7 +51,6 @@ proptest! {
         bench.scan(|_| {});
         let atlas = onionskin_store::Atlas::open(bench.path("atlas")).unwrap();
         let documents = u32::try_from(atlas.table("documents").unwrap().rows).unwrap();
-        prop_assume!(documents > 1);
         bench.clusters(&[], &[], "centred");
         bench.dedup(with_csv).unwrap();
         prop_assert_eq!(bench.out_text("shards/a.csv"), text.clone());

@@ -55,7 +55,7 @@ fn arbitrary_line() -> impl Strategy<Value = (String, bool)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     /// Against a program that splits the text, drops lines by number, and joins the rest.
     #[test]
