@@ -3,5 +3,7 @@
 
 mod bad_inputs;
 mod cli;
+mod evaluate;
+mod explain;
 mod kill;
 mod util;
