@@ -84,6 +84,11 @@ pub(crate) enum Command {
     /// the centre are listed, nor when a list of members does not name one of the two. Clusters of the truth are its
     /// members, or what its true pairs connect; documents of no cluster count as clusters of one.
     Evaluate(crate::commands::evaluate::EvaluateArgs),
+    /// List what is kept and what is removed, and copy the inputs without the copies in them.
+    ///
+    /// Reads the clusters of an atlas. Of every cluster one document stays; `removed.jsonl` says of each of the others what it is
+    /// a copy of, and why. Inputs are copied to `shards`, in the same format and compression; what stays is copied byte for byte.
+    Dedup(Box<crate::commands::dedup::DedupArgs>),
     /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before starting.
     Plan(PlanArgs),
     /// Make a web with planted copies and known answers.

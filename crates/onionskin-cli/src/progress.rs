@@ -77,6 +77,9 @@ impl Progress for Bar {
                 self.bar.set_message(format!("{} documents{bad}", crate::output::grouped(documents)));
             }
             Event::BadRecord { bad, place } => tracing::debug!(place, reason = %bad.reason, "bad record"),
+            Event::Copied { input_bytes } => {
+                self.bar.set_position(input_bytes);
+            }
             Event::Step { name } => {
                 tracing::info!(step = name);
                 self.bar.set_message(name);

@@ -277,6 +277,9 @@ pub(crate) fn run_block(
 ) {
     for Row { offset, fields } in &block.rows {
         let offset = *offset;
+        if !visitor.wants(offset) {
+            continue;
+        }
         let bad = |reason| BadRecord { source, offset, reason };
         let fields = match fields {
             Ok(fields) => fields,

@@ -14,7 +14,11 @@ const READ_BYTES: usize = 128 << 10;
 const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// Decodes a stream: every gzip member or zstd frame, one after the other.
-pub(crate) fn decoder<'a, R: Read + Send + 'a>(
+///
+/// # Errors
+///
+/// When the decoder cannot be set up. Damage in the stream is an error of the read that meets it.
+pub fn decoder<'a, R: Read + Send + 'a>(
     input: R,
     encoding: Encoding,
 ) -> io::Result<Box<dyn Read + Send + 'a>> {

@@ -242,6 +242,11 @@ impl fmt::Display for SkipReason {
 
 /// Receives what the tasks read, in the order of the input within each task.
 pub trait Visitor {
+    /// Whether the record at an offset of the source is wanted. It is asked before the record is parsed; one that is not wanted
+    /// is passed over in silence.
+    fn wants(&mut self, _offset: u64) -> bool {
+        true
+    }
     /// A document.
     fn document(&mut self, document: Document<'_>);
     /// A record that could not be read.

@@ -110,6 +110,9 @@ impl LineParser<'_> {
     }
 
     fn line(&mut self, offset: u64, mut line: &[u8]) {
+        if !self.visitor.wants(offset) {
+            return;
+        }
         if offset == 0 {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }

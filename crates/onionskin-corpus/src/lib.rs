@@ -58,6 +58,7 @@ mod parquet;
 mod record;
 #[cfg(feature = "remote")]
 mod remote;
+mod reopened;
 mod sniff;
 mod source;
 mod task;
@@ -69,9 +70,12 @@ mod testing;
 
 pub use onionskin_extract::{ExtractOptions, PdfTool};
 
+pub use decode::decoder;
 pub use discover::{DiscoverError, discover};
 pub use document::{BadReason, BadRecord, Document, SkipReason, Visitor};
 pub use lookup::LookupError;
 pub use options::{Format, Options, UnknownFormat};
+pub use reopened::{JsonLine, JsonLineReader};
+pub use sniff::Encoding;
 pub use source::Source;
 pub use task::{Position, ResumeError, Scratch, Task, Tasks};

@@ -240,6 +240,9 @@ pub(crate) fn run_rows(
 ) {
     for row in 0..rows.text.values.len() {
         let offset = rows.first_row + row as u64;
+        if !visitor.wants(offset) {
+            continue;
+        }
         let bad = |reason| BadRecord { source, offset, reason };
         let Some(text) = rows.text.get(row) else {
             let reason =

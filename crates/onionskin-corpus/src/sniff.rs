@@ -14,9 +14,12 @@ pub(crate) const HEAD_BYTES: usize = 8 << 10;
 
 /// How the bytes of an input are compressed as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub enum Encoding {
+    /// Not at all.
     Plain,
+    /// gzip, one member or many.
     Gzip,
+    /// zstd, one frame or many.
     Zstd,
 }
 

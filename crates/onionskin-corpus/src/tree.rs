@@ -50,6 +50,9 @@ pub(crate) fn run(
             continue;
         }
         let offset = at as u64;
+        if !visitor.wants(offset) {
+            continue;
+        }
         match read_whole(&files.path(at), options.max_record_bytes, &mut scratch.file) {
             Ok(false) => {
                 let name = files.name(at);

@@ -199,6 +199,9 @@ impl RecordRunner<'_> {
     }
 
     fn record(&mut self, record: Record) {
+        if !self.visitor.wants(record.offset) {
+            return;
+        }
         match record.kind {
             RecordKind::Revisit => self.revisit(&record),
             RecordKind::Response if record.is_http_response() => self.response(record),

@@ -127,6 +127,9 @@ type Wanted = (u32, u32, u32);
 /// Smallest document of the cluster; document; centre; resemblance as bits; exact copy; same site.
 type Row = ((u32, u32), (u32, u64), (u8, u8));
 
+/// Smallest document of the cluster; a site of it.
+type SiteOf = (u32, u32);
+
 const NO_SITE: u32 = u32::MAX;
 
 struct Step<'s, 'a> {
@@ -369,7 +372,7 @@ impl Step<'_, '_> {
         &self,
         by_text: SortedStream<ByText>,
         resemblances: SortedStream<(u32, u64)>,
-    ) -> Result<(SortedStream<Row>, SortedStream<(u32, u32)>), SimilarError> {
+    ) -> Result<(SortedStream<Row>, SortedStream<SiteOf>), SimilarError> {
         let mut by_group = self.sorter::<((u32, u32), (u32, u64), (u8, u8, u32))>()?;
         let mut resemblances = resemblances.peekable();
         for entry in by_text {
@@ -431,7 +434,7 @@ fn seek<T: Copy, K: Ord, I: Iterator<Item = Result<T, SimilarError>>>(
 
 fn emit(
     rows: SortedStream<Row>,
-    sites: SortedStream<(u32, u32)>,
+    sites: SortedStream<SiteOf>,
     sink: &mut dyn ClusterSink,
 ) -> Result<(), SimilarError> {
     let mut sites = sites.peekable();

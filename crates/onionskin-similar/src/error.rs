@@ -40,6 +40,16 @@ pub enum SimilarError {
         /// What to do.
         hint: String,
     },
+    /// A text that was to be compared cannot be read again.
+    #[error("{input} cannot be read again: {reason}\nhint: {hint}")]
+    Input {
+        /// The input.
+        input: String,
+        /// Why.
+        reason: String,
+        /// What to do.
+        hint: String,
+    },
     /// Too little memory to begin.
     #[error("needs at least {least} of memory, not {given}")]
     TooLittleMemory {

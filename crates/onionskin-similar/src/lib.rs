@@ -27,7 +27,8 @@ pub mod verify;
 
 pub use bound::Bound;
 pub use error::SimilarError;
-pub use sets::{Bits, ChunkSets, SetReader};
+pub use overlap::{Engine, JoinStats, join};
+pub use sets::{Bits, ChunkSets, SetCursor, SetReader, SetSource};
 pub use verify::{Candidates, SharedPair, VerifyStats, count_shared};
 
 use std::path::PathBuf;

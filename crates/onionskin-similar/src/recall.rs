@@ -6,7 +6,7 @@
 //!
 //! The naive way compares every sampled document with every other: ten thousand times a million sets. Here only the rarest
 //! chunks of the sampled documents are put into an index, as many as a similar document cannot avoid altogether
-//! ([`Bound::prefix_len`]), and all documents stream past it. How rare a chunk is, is estimated from one document in sixteen; any
+//! ([`Bound::prefix_len`]), and all documents stream past it. How rare a chunk is, is estimated from a part of the documents; any
 //! order would be right, a good one is fast.
 //!
 //! A sampled document with a crowd of neighbours is not compared with all of them: beyond [`MOST_NEIGHBOURS`] a random half is
@@ -22,10 +22,11 @@ use crate::{Bound, ChunkSets, Resources, SharedPair, SimilarError};
 /// Documents in the sample, at most.
 pub const SAMPLE: usize = 10_000;
 /// Chunks of the sample, at most; with long documents the sample is smaller.
-const SAMPLE_CHUNKS: usize = 2 << 20;
+const SAMPLE_CHUNKS: usize = 1 << 20;
 /// Meetings of a sampled document that are looked at before half of them are passed over.
 pub const MOST_NEIGHBOURS: usize = 64;
-/// One document in so many is used to see which chunks are rare.
+/// About so many documents are used to see which chunks are rare, one in sixteen at most.
+const RARITY_DOCUMENTS: u64 = 50_000;
 const RARITY_STEP: u64 = 16;
 
 /// A share with a 95 % confidence interval.
@@ -111,7 +112,7 @@ pub fn measure(
     if sample.docs.is_empty() {
         return Ok(Recall::default());
     }
-    let neighbours = sample.neighbours(sets, bound, seed)?;
+    let neighbours = sample.neighbours(sets, documents, bound, seed)?;
     judge(&sample, &neighbours, documents, seed, pairs, resources)
 }
 
@@ -127,8 +128,7 @@ impl Sample {
         // Nobody whose hash is as large as that of one who was turned away can come in.
         let mut limit = u64::MAX;
         let mut reader = sets.reader();
-        loop {
-            let Some((doc, chunks)) = reader.next_of(|doc| hash_of(doc, seed) < limit)? else { break };
+        while let Some((doc, chunks)) = reader.next_of(|doc| hash_of(doc, seed) < limit)? {
             chunks_held += chunks.len();
             heap.push((hash_of(doc, seed), doc, chunks.to_vec()));
             while heap.len() > most || (chunks_held > most_chunks && heap.len() > 1) {
@@ -144,8 +144,14 @@ impl Sample {
         Ok(Sample { docs, sets })
     }
 
-    fn neighbours(&self, sets: &ChunkSets, bound: Bound, seed: u64) -> Result<Vec<Neighbours>, SimilarError> {
-        let mut index = Index::new(self, sets, bound, seed)?;
+    fn neighbours(
+        &self,
+        sets: &ChunkSets,
+        documents: u64,
+        bound: Bound,
+        seed: u64,
+    ) -> Result<Vec<Neighbours>, SimilarError> {
+        let mut index = Index::new(self, &Rarity::new(self, sets, documents, seed)?, bound);
         let mut neighbours: Vec<Neighbours> = self.docs.iter().map(|_| Neighbours::default()).collect();
         let mut met_with = vec![u32::MAX; self.docs.len()];
         let mut seen = Seen::default();
@@ -219,8 +225,7 @@ fn mix(chunk: u64) -> u64 {
 }
 
 impl Index {
-    fn new(sample: &Sample, sets: &ChunkSets, bound: Bound, seed: u64) -> Result<Index, SimilarError> {
-        let rarity = Rarity::new(sample, sets, seed)?;
+    fn new(sample: &Sample, rarity: &Rarity, bound: Bound) -> Index {
         let mut entries: Vec<(u64, u32)> = Vec::new();
         let mut ordered: Vec<(u32, u64, u64)> = Vec::new();
         for (at, set) in sample.sets.iter().enumerate() {
@@ -238,7 +243,7 @@ impl Index {
                 _ => lists.push(List { chunk: *chunk, start: place, end: place + 1, halved: 0 }),
             }
         }
-        let mut filter = vec![0; (lists.len() / 4).next_power_of_two().max(64)];
+        let mut filter = vec![0; (lists.len() / 8).next_power_of_two().max(64)];
         let mut slots = vec![0; (2 * lists.len()).next_power_of_two().max(16)];
         let (filter_mask, slot_mask) = (64 * filter.len() as u64 - 1, slots.len() - 1);
         for (number, list) in (1u32..).zip(&lists) {
@@ -251,7 +256,7 @@ impl Index {
             }
             slots[slot] = number;
         }
-        Ok(Index { filter, slots, lists, sampled: entries.into_iter().map(|(_, at)| at).collect() })
+        Index { filter, slots, lists, sampled: entries.into_iter().map(|(_, at)| at).collect() }
     }
 
     /// The number of the list of a chunk.
@@ -282,7 +287,7 @@ struct Rarity {
 }
 
 impl Rarity {
-    fn new(sample: &Sample, sets: &ChunkSets, seed: u64) -> Result<Rarity, SimilarError> {
+    fn new(sample: &Sample, sets: &ChunkSets, documents: u64, seed: u64) -> Result<Rarity, SimilarError> {
         let chunks: usize = sample.sets.iter().map(Vec::len).sum();
         let mut rarity = Rarity { slots: vec![(0, 0); (2 * chunks).next_power_of_two().max(16)] };
         for chunk in sample.sets.iter().flatten() {
@@ -290,7 +295,8 @@ impl Rarity {
             rarity.slots[slot] = (*chunk, 1);
         }
         let mut reader = sets.reader();
-        let wanted = |doc| hash_of(doc, seed.rotate_left(17)) % RARITY_STEP == 0;
+        let step = RARITY_STEP.max(documents / RARITY_DOCUMENTS);
+        let wanted = |doc| hash_of(doc, seed.rotate_left(17)).is_multiple_of(step);
         while let Some((_, chunks)) = reader.next_of(wanted)? {
             for chunk in chunks {
                 let slot = rarity.slot(*chunk);

@@ -55,22 +55,40 @@ pub struct ChunkSets {
 enum Source {
     Files(ChunkingName, Vec<PathBuf>),
     Memory(Arc<Vec<(u32, Vec<u64>)>>),
+    Other(Arc<dyn SetSource>),
+}
+
+/// Sets that come from elsewhere than a table: texts that are read and cut again.
+pub trait SetSource: std::fmt::Debug + Send + Sync {
+    /// Reads from the beginning.
+    fn open(&self) -> Result<Box<dyn SetCursor>, SimilarError>;
+}
+
+/// One pass over such sets.
+pub trait SetCursor {
+    /// Goes to the next document that is wanted, in ascending order; `None` at the end.
+    fn advance(&mut self, wanted: &dyn Fn(u32) -> bool) -> Result<Option<u32>, SimilarError>;
+    /// The chunks of the document it went to, each as often as it likes.
+    fn chunks(&self) -> &[u64];
 }
 
 impl ChunkSets {
     /// The chunks of a chunking of an atlas, each once a document.
     pub fn of_atlas(atlas: &Atlas, chunking: &ChunkingName) -> Result<ChunkSets, SimilarError> {
         let files = atlas.files(&Table::Chunks(chunking.clone()).name())?;
-        // Shingles are sets already.
-        let shingles = chunking.as_str().starts_with(['w', 'c']) || chunking.as_str().starts_with("ls");
         let source = Source::Files(chunking.clone(), files);
-        Ok(ChunkSets { source, folded: Arc::default(), distinct: !shingles })
+        Ok(ChunkSets { source, folded: Arc::default(), distinct: !are_sets(chunking) })
     }
 
     /// Sets that are given, in ascending order of document. For tests and small things.
     pub fn in_memory(documents: Vec<(u32, Vec<u64>)>) -> ChunkSets {
         debug_assert!(documents.is_sorted_by(|a, b| a.0 < b.0));
         ChunkSets { source: Source::Memory(Arc::new(documents)), folded: Arc::default(), distinct: true }
+    }
+
+    /// Sets from elsewhere. Each chunk is taken once a document; shingles come so already.
+    pub fn from_source(source: Arc<dyn SetSource>, chunking: &ChunkingName) -> ChunkSets {
+        ChunkSets { source: Source::Other(source), folded: Arc::default(), distinct: !are_sets(chunking) }
     }
 
     /// The same without these documents.
@@ -90,6 +108,7 @@ impl ChunkSets {
                 Cursor::Table(Box::new(ChunksReader::new(chunking.clone(), files.clone())))
             }
             Source::Memory(documents) => Cursor::Memory(Arc::clone(documents), 0),
+            Source::Other(source) => Cursor::Unopened(Arc::clone(source)),
         };
         SetReader {
             cursor,
@@ -101,9 +120,16 @@ impl ChunkSets {
     }
 }
 
+/// Shingles are sets already; other chunks come as often as they occur.
+fn are_sets(chunking: &ChunkingName) -> bool {
+    chunking.as_str().starts_with(['w', 'c']) || chunking.as_str().starts_with("ls")
+}
+
 enum Cursor {
     Table(Box<ChunksReader>),
     Memory(Arc<Vec<(u32, Vec<u64>)>>, usize),
+    Unopened(Arc<dyn SetSource>),
+    Other(Box<dyn SetCursor>),
 }
 
 /// Gives one document after the other.
@@ -124,8 +150,16 @@ impl SetReader {
 
     /// The next document that is wanted. The others cost next to nothing.
     pub fn next_of(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Option<(u32, &[u64])>, SimilarError> {
+        if let Cursor::Unopened(source) = &self.cursor {
+            self.cursor = Cursor::Other(source.open()?);
+        }
         let doc = loop {
             let doc = match &mut self.cursor {
+                Cursor::Unopened(_) => None,
+                Cursor::Other(cursor) => {
+                    let folded = &self.folded;
+                    cursor.advance(&|doc| !folded.get(doc) && wanted(doc))?
+                }
                 Cursor::Table(reader) => reader.advance()?,
                 Cursor::Memory(documents, at) => {
                     *at += 1;
@@ -152,6 +186,8 @@ impl SetReader {
         match &self.cursor {
             Cursor::Table(reader) => reader.group(),
             Cursor::Memory(documents, at) => &documents[*at - 1].1,
+            Cursor::Unopened(_) => &[],
+            Cursor::Other(cursor) => cursor.chunks(),
         }
     }
 }

@@ -114,20 +114,27 @@ struct Round {
 }
 
 /// Sets that are kept until the larger document of a pair comes by.
-#[derive(Default)]
 struct Kept {
     /// In ascending order: a document, its segment, and where in it.
     index: Vec<(u32, u32, Range<u32>)>,
     segments: Vec<Vec<u64>>,
+    /// Chunks in a segment, unless one document alone has more.
+    segment: usize,
     bytes: usize,
 }
 
 impl Kept {
+    /// Segments are an eighth of the budget: larger ones would fill it with the first document.
+    fn new(budget: usize) -> Kept {
+        let segment = (budget / 8 / size_of::<u64>()).clamp(1 << 10, 1 << 20);
+        Kept { index: Vec::new(), segments: Vec::new(), segment, bytes: 0 }
+    }
+
     fn push(&mut self, doc: u32, chunks: &[u64]) {
-        const SEGMENT: usize = 1 << 20;
         if self.segments.last().is_none_or(|segment| segment.len() + chunks.len() > segment.capacity()) {
-            self.segments.push(Vec::with_capacity(SEGMENT.max(chunks.len())));
-            self.bytes += 8 * SEGMENT.max(chunks.len());
+            let len = self.segment.max(chunks.len());
+            self.segments.push(Vec::with_capacity(len));
+            self.bytes += len * size_of::<u64>();
         }
         let number = self.segments.len() as u32 - 1;
         if let Some(segment) = self.segments.last_mut() {
@@ -145,9 +152,9 @@ impl Kept {
     }
 }
 
-/// Chunks in a round.
+/// Chunks in a round, at most.
 const ROUND_CHUNKS: usize = 2 << 20;
-/// Candidates in a round.
+/// Candidates in a round, at most.
 const ROUND_PAIRS: usize = 256 << 10;
 
 /// Counts for every candidate the chunks that the two documents share, and hands on those that are similar, in ascending order of
@@ -171,6 +178,8 @@ pub fn count_shared(
     // Documents below this one have been kept in an earlier pass.
     let mut from = 0;
     let kept_bytes = (resources.memory.len() / 2).max(1 << 20);
+    let round_chunks = (kept_bytes / 8 / size_of::<u64>()).min(ROUND_CHUNKS);
+    let round_pairs = (kept_bytes / 16 / size_of::<u32>()).min(ROUND_PAIRS);
     loop {
         stats.spilled_bytes += waiting.stats().spilled_bytes;
         let later_params = SortParams::new(&resources.work_dir, resources.memory.share(1, 8));
@@ -180,7 +189,7 @@ pub fn count_shared(
             return Ok(stats);
         }
         stats.passes += 1;
-        let mut kept = Kept::default();
+        let mut kept = Kept::new(kept_bytes);
         let mut until = u32::MAX;
         let mut round = Round::default();
         let mut reader = sets.reader();
@@ -221,7 +230,7 @@ pub fn count_shared(
                 round.chunks.extend_from_slice(chunks);
                 round.larger.push((doc, start..round.chunks.len(), first..round.smaller.len()));
             }
-            if round.chunks.len() >= ROUND_CHUNKS || round.smaller.len() >= ROUND_PAIRS {
+            if round.chunks.len() >= round_chunks || round.smaller.len() >= round_pairs {
                 stats.verified += work(&round, &kept, bound, resources.threads, emit)?;
                 round.chunks.clear();
                 round.larger.clear();

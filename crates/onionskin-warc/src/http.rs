@@ -99,6 +99,26 @@ pub fn parse_response(mut block: Vec<u8>, limits: &Limits) -> Result<HttpRespons
     Ok(HttpResponse { status, headers, body, problems: problems.0 })
 }
 
+/// How many bytes of a block are the head of its HTTP response, the empty line and interim answers in front of it included.
+///
+/// ```
+/// assert_eq!(onionskin_warc::http_head_len(b"HTTP/1.1 200 OK\r\nA: 1\r\n\r\nbody"), Ok(25));
+/// ```
+///
+/// # Errors
+///
+/// When the block is not an HTTP response.
+pub fn http_head_len(block: &[u8]) -> Result<usize, HttpError> {
+    let mut start = 0;
+    loop {
+        let (status, _, head_len) = parse_head(&block[start..], &mut Problems::default())?;
+        start += head_len;
+        if !((100..200).contains(&status) && status != 101 && block[start..].starts_with(b"HTTP/")) {
+            return Ok(start);
+        }
+    }
+}
+
 /// Each problem once, in order.
 #[derive(Default)]
 struct Problems(Vec<HttpProblem>);

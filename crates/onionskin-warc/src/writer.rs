@@ -27,6 +27,10 @@ use std::io::{self, Write};
 pub const IDENTICAL_PAYLOAD_PROFILE: &str =
     "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest";
 
+/// The same as WARC 1.1 spells it.
+pub const IDENTICAL_PAYLOAD_PROFILE_1_1: &str =
+    "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest";
+
 /// A `WARC-Record-ID`, `urn:uuid:` and a UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RecordId(u128);
@@ -105,19 +109,40 @@ impl<W: Write> WarcWriter<W> {
     /// Writes any record.
     pub fn write(&mut self, record: &NewRecord<'_>) -> io::Result<Written> {
         let head = head(record)?;
+        self.write_parts(&head, record.block)
+    }
+
+    /// Writes a record of WARC 1.1 whose fields are all given, in this order; `Content-Length` alone is added.
+    pub fn write_fields(&mut self, fields: &[(&str, &str)], block: &[u8]) -> io::Result<Written> {
+        let mut head = String::from("WARC/1.1\r\n");
+        for (name, value) in fields {
+            check_field(name, value)?;
+            let _ = write!(head, "{name}: {value}\r\n");
+        }
+        let _ = write!(head, "Content-Length: {}\r\n\r\n", block.len());
+        self.write_parts(&head, block)
+    }
+
+    /// Copies bytes that are records already, packed as this file is, up to the end of `stored`.
+    pub fn copy(&mut self, stored: &mut impl io::Read) -> io::Result<Written> {
+        let length = io::copy(stored, &mut self.output)?;
+        Ok(self.advance(length))
+    }
+
+    fn write_parts(&mut self, head: &str, block: &[u8]) -> io::Result<Written> {
         self.scratch.clear();
         match self.compression {
             Compression::None => {
                 // Not through the scratch: a plain block needs no second copy.
-                for part in [head.as_bytes(), record.block, b"\r\n\r\n"] {
+                for part in [head.as_bytes(), block, b"\r\n\r\n"] {
                     self.output.write_all(part)?;
                 }
-                return Ok(self.advance((head.len() + record.block.len() + 4) as u64));
+                return Ok(self.advance((head.len() + block.len() + 4) as u64));
             }
             Compression::Gzip => {
                 let level = flate2::Compression::new(GZIP_LEVEL);
                 let mut encoder = GzEncoder::new(&mut self.scratch, level);
-                for part in [head.as_bytes(), record.block, b"\r\n\r\n"] {
+                for part in [head.as_bytes(), block, b"\r\n\r\n"] {
                     encoder.write_all(part)?;
                 }
                 encoder.finish()?;
@@ -125,7 +150,7 @@ impl<W: Write> WarcWriter<W> {
             Compression::Zstd => {
                 let mut encoder = zstd::stream::write::Encoder::new(&mut self.scratch, ZSTD_LEVEL)?;
                 encoder.include_checksum(true)?;
-                for part in [head.as_bytes(), record.block, b"\r\n\r\n"] {
+                for part in [head.as_bytes(), block, b"\r\n\r\n"] {
                     encoder.write_all(part)?;
                 }
                 encoder.finish()?;

@@ -8,15 +8,19 @@
 //! - [`scan()`] reads raw web data once and makes the atlas.
 //! - [`similar()`] finds pairs and clusters of similar documents in it.
 //! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
+//! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
 
+pub mod dedup;
 pub mod evaluate;
 pub mod explain;
 pub mod inputs;
+pub mod membership;
 mod progress;
 pub mod scan;
 pub mod similar;
 pub mod survivor;
 
+pub use dedup::{DedupError, DedupParams, DedupSummary, dedup};
 pub use evaluate::{EvaluateError, EvaluateParams, Evaluation, evaluate};
 pub use explain::{ExplainError, ExplainParams, Explanation, explain};
 pub use progress::{Event, Progress, Quiet};

@@ -36,6 +36,11 @@ pub enum Event<'a> {
         /// Its place, spelled for people.
         place: &'a str,
     },
+    /// Some input was copied.
+    Copied {
+        /// Input so far.
+        input_bytes: u64,
+    },
     /// A step after reading begins.
     Step {
         /// What is being done, as in "resolving links".

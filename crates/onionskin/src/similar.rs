@@ -13,6 +13,7 @@
 //! Nothing that reaches a table depends on memory or threads: sorts give one order whatever they spill, and joins one set.
 
 mod candidates;
+mod reread;
 mod state;
 mod tables;
 
@@ -27,7 +28,8 @@ use onionskin_similar::exact::{ExactStats, exact_copies};
 use onionskin_similar::overlap::{Engine, JoinStats, join};
 use onionskin_similar::recall::{self, Recall};
 use onionskin_similar::{
-    Bits, Bound, Candidates, ChunkSets, Resources, SharedPair, SimilarError, VerifyStats, count_shared,
+    Bits, Bound, Candidates, ChunkSets, Resources, SetSource, SharedPair, SimilarError, VerifyStats,
+    count_shared,
 };
 use onionskin_store::raw::RawRecords;
 use onionskin_store::schema::ChunkingName;
@@ -41,6 +43,7 @@ use serde_json::{Value, json};
 use crate::progress::{Event, Progress};
 use crate::survivor::Survivor;
 pub use candidates::FilterChoice;
+use reread::Reread;
 use state::State;
 pub use tables::{ClusterSummary, Reclustering, recluster};
 
@@ -154,7 +157,9 @@ pub struct SimilarSummary {
     pub join: JoinStats,
     /// Similar pairs that are no exact copies.
     pub near_pairs: u64,
-    /// What the sample says.
+    /// Whether pairs were verified on texts that were read again, because the scan kept no shingles.
+    pub texts_read_again: bool,
+    /// What the sample says; not measured when texts have to be read again for it.
     pub recall: Option<Recall>,
     /// Shingle paragraphs: documents that are duplicates, by definition 2 and by percentages, and the steps it took.
     pub paragraphs: Option<ParagraphSummary>,
@@ -250,6 +255,8 @@ struct Job<'a> {
     documents: u64,
     /// The chunks that pairs are verified on.
     chunking: Option<ChunkingName>,
+    /// Where they come from when the scan did not keep them.
+    reread: Option<Arc<Reread>>,
     filter: Option<FilterChoice>,
 }
 
@@ -266,9 +273,17 @@ impl<'a> Job<'a> {
             Search::Overlap { chunking, .. } => Some(chunking.clone()),
             Search::Paragraphs { .. } => Some("sp".to_owned()),
         };
+        // Shingles can be made again from the texts, since there are few texts to be verified.
+        let kept = |name: &ChunkingName| atlas.chunkings().contains(name);
+        let reread = match (&params.search, chunking.as_deref().and_then(ChunkingName::new)) {
+            (Search::Resemblance { .. }, Some(name)) if !kept(&name) => {
+                Some(Arc::new(Reread::new(atlas, &recipe)?))
+            }
+            _ => None,
+        };
         let chunking = chunking
             .map(|name| {
-                let known = ChunkingName::new(&name).filter(|known| atlas.chunkings().contains(known));
+                let known = ChunkingName::new(&name).filter(|name| reread.is_some() || kept(name));
                 known.ok_or_else(|| SimilarError::Missing {
                     what: format!("chunks of {name}"),
                     method: format!("the method {}", params.search.method()),
@@ -287,7 +302,7 @@ impl<'a> Job<'a> {
             _ => None,
         };
         let documents = manifest.tables.get("documents").map_or(0, |table| table.rows);
-        Ok(Job { params, atlas, documents, chunking, filter })
+        Ok(Job { params, atlas, documents, chunking, reread, filter })
     }
 
     /// Everything that decides the bytes of the result: parameters, and the tables it is made from.
@@ -335,6 +350,9 @@ impl<'a> Job<'a> {
     }
 }
 
+/// A step of the search.
+type StepFn<R> = fn(&mut R) -> Result<(), SimilarError>;
+
 struct Run<'a> {
     job: Job<'a>,
     staging: Staging,
@@ -350,7 +368,7 @@ impl Run<'_> {
     }
 
     fn go(&mut self) -> Result<(), SimilarError> {
-        let steps: [(&'static str, fn(&mut Self) -> Result<(), SimilarError>); 5] = [
+        let steps: [(&'static str, StepFn<Self>); 5] = [
             ("finding exact copies", Run::find_exact),
             ("finding candidates", Run::find_candidates),
             ("verifying pairs", Run::find_pairs),
@@ -388,8 +406,14 @@ impl Run<'_> {
     }
 
     fn sets(&self) -> Result<Option<ChunkSets>, SimilarError> {
-        let Some(chunking) = &self.job.chunking else { return Ok(None) };
-        Ok(Some(ChunkSets::of_atlas(self.job.atlas, chunking)?.without(self.folded()?)))
+        let sets = match (&self.job.reread, &self.job.chunking) {
+            (Some(reread), Some(chunking)) => {
+                ChunkSets::from_source(Arc::clone(reread) as Arc<dyn SetSource>, chunking)
+            }
+            (None, Some(chunking)) => ChunkSets::of_atlas(self.job.atlas, chunking)?,
+            (_, None) => return Ok(None),
+        };
+        Ok(Some(sets.without(self.folded()?)))
     }
 
     fn find_candidates(&mut self) -> Result<(), SimilarError> {
@@ -447,7 +471,8 @@ impl Run<'_> {
     fn measure_recall(&mut self) -> Result<(), SimilarError> {
         let by_features = self.job.filter.is_some();
         let (Some(sets), Some(bound)) = (self.sets()?, self.job.params.search.bound()) else { return Ok(()) };
-        if !by_features || !self.job.params.measure_recall {
+        // Reading all texts three times again would cost more than the search.
+        if !by_features || !self.job.params.measure_recall || self.job.reread.is_some() {
             return Ok(());
         }
         let files = self.staging.raw_files(NEAR);

@@ -1,11 +1,12 @@
 //! `demo`: the main job on a generated web, as far as the stages exist.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use onionskin::{ScanParams, ScanSummary, scan};
-use onionskin_core::FeatureFilter;
+use onionskin::{
+    EvaluateParams, Evaluation, ScanParams, ScanSummary, SimilarParams, SimilarSummary, evaluate, scan,
+    similar,
+};
 use onionskin_store::Atlas;
 use onionskin_testkit::{Preset, Summary, WarcOptions, Web, WebSpec};
 use serde::Serialize;
@@ -36,8 +37,14 @@ struct Seen {
     empty: u64,
     one_word: u64,
     exact_copies: u64,
-    meeting: u64,
     links: u64,
+    near_pairs: u64,
+    clusters: u64,
+    clustered_documents: u64,
+    /// Of the planted pairs that reach the threshold, those that were found.
+    recall: f64,
+    /// Of the pairs found, those that are true.
+    precision: f64,
 }
 
 pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
@@ -61,8 +68,20 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
     let result = scan(&params, &bar);
     bar.finish();
     let summary = result?;
-    let filter = params.recipe.scheme().filter().context("the default recipe has features")?;
-    let seen = look(&atlas, &summary, filter)?;
+    let bar = Bar::steps(global);
+    let result = similar(&SimilarParams::new(atlas.clone()), &bar);
+    bar.finish();
+    let found = result?;
+    let judged = evaluate(&EvaluateParams {
+        atlas: atlas.clone(),
+        truth: truth.clone(),
+        threshold: None,
+        partial: false,
+        show: 0,
+        memory: params.memory,
+        work_dir: folder.join("work"),
+    })?;
+    let seen = look(&atlas, &summary, &found, &judged)?;
     if global.json {
         print_json(&DemoWire {
             r#type: "demo",
@@ -71,7 +90,7 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
             seen: &seen,
         })?;
     } else {
-        print(&describe(&planted, &seen, &summary, &folder))?;
+        print(&describe(&planted, &seen, &summary, &judged, &folder))?;
     }
     Ok(Exit::Done)
 }
@@ -98,53 +117,42 @@ fn prepare(folder: &Path) -> anyhow::Result<()> {
     std::fs::write(folder.join(MARK), "").with_context(naming)
 }
 
-fn look(atlas: &Path, summary: &ScanSummary, filter: FeatureFilter) -> anyhow::Result<Seen> {
+fn look(
+    atlas: &Path,
+    summary: &ScanSummary,
+    found: &SimilarSummary,
+    judged: &Evaluation,
+) -> anyhow::Result<Seen> {
     let atlas = Atlas::open(atlas)?;
-    let mut texts: BTreeMap<u32, u64> = BTreeMap::new();
     let mut one_word = 0;
     let mut documents = atlas.documents()?;
     while let Some(batch) = documents.next_batch()? {
-        for row in batch.rows() {
-            one_word += u64::from(row.tokens == 1);
-            texts.extend(row.text_fp.map(|text| (row.doc, text)));
-        }
+        one_word += batch.rows().filter(|row| row.tokens == 1).count() as u64;
     }
-    let distinct: BTreeSet<u64> = texts.values().copied().collect();
-
-    // One document stands for every text; two texts meet when they share r features.
-    let mut holders: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    let mut of_text: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    let mut features = atlas.features()?;
-    while let Some((doc, row)) = features.next_row()? {
-        let Some(text) = texts.get(&doc) else { continue };
-        if !of_text.contains_key(text) {
-            of_text.insert(*text, row.to_vec());
-            for feature in row {
-                holders.entry(*feature).or_default().push(*text);
-            }
-        }
-    }
-    let mut meeting = 0;
-    for (text, row) in &of_text {
-        let mut shared: BTreeMap<u64, usize> = BTreeMap::new();
-        for other in row.iter().flat_map(|feature| &holders[feature]).filter(|other| *other != text) {
-            *shared.entry(*other).or_default() += 1;
-        }
-        meeting += u64::from(shared.values().any(|count| *count >= filter.r()));
-    }
+    let pairs = judged.pairs.context("the search left pairs")?;
     Ok(Seen {
         documents: summary.documents,
         sites: summary.sites,
         empty: summary.empty_documents,
         one_word,
-        exact_copies: (texts.len() - distinct.len()) as u64,
-        meeting,
+        exact_copies: found.exact.copies,
         links: summary.links,
+        near_pairs: found.near_pairs,
+        clusters: found.clusters.clusters,
+        clustered_documents: found.clusters.documents,
+        recall: pairs.recall(),
+        precision: pairs.precision(),
     })
 }
 
-fn describe(planted: &Summary, seen: &Seen, summary: &ScanSummary, folder: &Path) -> String {
-    let mut both = table(&["", "planted", "seen by the scan"]);
+fn describe(
+    planted: &Summary,
+    seen: &Seen,
+    summary: &ScanSummary,
+    judged: &Evaluation,
+    folder: &Path,
+) -> String {
+    let mut both = table(&["", "planted", "seen"]);
     let mut row = |name: &str, planted: u64, seen: Option<u64>| {
         both.add_row([name.to_owned(), grouped(planted), seen.map_or_else(|| "–".to_owned(), grouped)]);
     };
@@ -154,7 +162,8 @@ fn describe(planted: &Summary, seen: &Seen, summary: &ScanSummary, folder: &Path
     row("empty documents", planted.empty, Some(seen.empty));
     row("documents of one word", planted.one_word, Some(seen.one_word));
     row("exact copies of a text", planted.exact_copies, Some(seen.exact_copies));
-    row("texts near another *", planted.near_copies, Some(seen.meeting));
+    let pairs = judged.pairs.unwrap_or_default();
+    row("pairs of copies, exact and near *", pairs.truth, Some(pairs.found));
     row("full mirrors", planted.full_mirrors, None);
     row("partial mirrors", planted.partial_mirrors, None);
     row("mirrors of another version", planted.skewed_mirrors, None);
@@ -163,10 +172,14 @@ fn describe(planted: &Summary, seen: &Seen, summary: &ScanSummary, folder: &Path
     row("calendars", planted.calendars, None);
     format!(
         "{both}\n\
-         * planted: near copies at any resemblance, the original not counted; seen: texts that share at least two features with\n  \
-           another, before verification, originals and calendars included.\n\
+         * of resemblance {} and more: recall {:.4}, precision {:.4}. {} documents are in {} clusters.\n\
          {} of input in {}; {} of memory at most.\n\
          the web, the truth and the atlas are in {}\n",
+        judged.threshold,
+        seen.recall,
+        seen.precision,
+        grouped(seen.clustered_documents),
+        grouped(seen.clusters),
         bytes(summary.input_bytes),
         seconds(summary.seconds),
         summary.peak_memory.map_or_else(|| "unknown amount".to_owned(), bytes),

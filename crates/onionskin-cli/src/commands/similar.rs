@@ -148,6 +148,12 @@ pub(crate) fn describe(summary: &SimilarSummary, params: &SimilarParams) -> Stri
             );
         }
     }
+    if summary.texts_read_again {
+        let _ = writeln!(
+            text,
+            "the scan kept no shingles: pairs were verified on texts read again, and recall was not measured"
+        );
+    }
     if let Some(recall) = &summary.recall {
         let _ = writeln!(
             text,
@@ -216,6 +222,7 @@ struct SimilarWire {
     largest_bucket: u64,
     passes: u64,
     near_pairs: u64,
+    texts_read_again: bool,
     recall: Option<RecallWire>,
     paragraphs: Option<ParagraphsWire>,
     clusters: u64,
@@ -270,6 +277,7 @@ impl SimilarWire {
             largest_bucket: summary.candidates.largest_bucket,
             passes: summary.verified.passes + summary.join.passes,
             near_pairs: summary.near_pairs,
+            texts_read_again: summary.texts_read_again,
             recall: summary.recall.map(|recall| RecallWire {
                 sampled: recall.sampled,
                 with_neighbours: recall.with_neighbours,

@@ -118,7 +118,7 @@ fn demo_shows_what_was_planted_and_what_was_seen() {
     let outcome = dir.run(&["demo", "-o", "demo", "--pages", "600"]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(
-        outcome.stdout.contains("planted") && outcome.stdout.contains("seen by the scan"),
+        outcome.stdout.contains("planted") && outcome.stdout.contains("pairs of copies, exact and near"),
         "{}",
         outcome.stdout
     );
@@ -134,6 +134,8 @@ fn demo_shows_what_was_planted_and_what_was_seen() {
     ] {
         assert_eq!(seen["planted"][planted], seen["seen"][saw], "{planted}");
     }
+    let share = |name: &str| seen["seen"][name].as_f64().unwrap();
+    assert!(share("recall") > 0.98 && share("precision") == 1.0, "{seen}");
     // But never into one that it did not make.
     dir.write("mine/thesis.txt", "do not lose this");
     assert_eq!(dir.run(&["demo", "-o", "mine"]).code, 2);

@@ -3,7 +3,9 @@
 
 mod bad_inputs;
 mod cli;
+mod dedup;
 mod evaluate;
 mod explain;
 mod kill;
+mod similar;
 mod util;

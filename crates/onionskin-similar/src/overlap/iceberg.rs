@@ -129,10 +129,15 @@ fn pair_key(a: u32, b: u32) -> u64 {
     u64::from(a) << 32 | u64::from(b)
 }
 
+/// Bytes of a table that holds all pairs even if all are different: no budget is worth more.
+fn bytes_for(groups: &Groups) -> usize {
+    usize::try_from(groups.pairs.saturating_mul(3 * 12)).unwrap_or(usize::MAX)
+}
+
 /// The pilot sample: pairs that meet more than once in a few of the groups are probably heavy. They get counters of their own and
 /// do not make heavy the buckets that others fall into.
 fn pilot(groups: &Groups, bytes: usize, stats: &mut JoinStats) -> Result<Table, SimilarError> {
-    let mut sample = Table::of_bytes(bytes);
+    let mut sample = Table::of_bytes(bytes.min(bytes_for(groups)));
     let room = sample.capacity();
     // As many groups as fill the table by half if all their pairs are different.
     let share = (room as f64 / 2.0 / groups.pairs.max(1) as f64).min(1.0);
@@ -254,7 +259,7 @@ fn count_candidates(
     mut heavy: impl FnMut(u32, u32) -> Result<(), SimilarError>,
 ) -> Result<(), SimilarError> {
     // Half as much again while entries are given up.
-    let mut table = Table::of_bytes(bytes / 3 * 2);
+    let mut table = Table::of_bytes((bytes / 3 * 2).min(bytes_for(groups)));
     let mut from = 0u64;
     loop {
         let mut to = u64::MAX;

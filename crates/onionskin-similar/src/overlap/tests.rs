@@ -102,12 +102,12 @@ fn webs() -> impl Strategy<Value = Vec<(u32, Vec<u64>)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
     fn all_engines_find_what_the_definition_finds(
         documents in webs(),
         bound in bounds(),
-        memory in prop_oneof![Just(1u64), Just(2 << 10), Just(12 << 10), Just(16 << 20)],
+        memory in prop_oneof![Just(4u64 << 10), Just(16 << 10), Just(16 << 20)],
         threads in 1usize..4,
     ) {
         let expected = naive(&documents, bound);
@@ -142,14 +142,11 @@ fn budgets_and_threads_change_nothing() {
         let expected = naive(&documents, bound);
         assert_eq!(expected.len(), 150 * 6);
         for engine in Engine::ALL {
-            for (memory, threads) in [(4 << 10, 1), (64 << 10, 3), (64 << 20, 1), (64 << 20, 2)] {
+            for (memory, threads) in [(32 << 10, 1), (128 << 10, 3), (64 << 20, 1), (64 << 20, 2)] {
                 let (found, stats) = run(&documents, bound, engine, memory, threads);
                 assert!(found == expected, "{engine} {bound:?} {memory} {threads} {stats:?}");
-                assert!(memory > 4 << 10 || stats.spilled_bytes > 0, "{engine} {stats:?}");
-                assert!(
-                    memory < 64 << 10 || stats.peak_bytes <= memory,
-                    "{engine} {bound:?} {memory} {stats:?}"
-                );
+                assert!(memory > 32 << 10 || stats.spilled_bytes > 0, "{engine} {stats:?}");
+                assert!(stats.peak_bytes <= memory, "{engine} {bound:?} {memory} {stats:?}");
             }
         }
     }
@@ -157,7 +154,7 @@ fn budgets_and_threads_change_nothing() {
 
 #[test]
 fn a_table_too_small_for_the_candidates_takes_more_scans() {
-    // 1,000 copies of a page: every pair is heavy, and none was seen in the pilot sample of so small a table.
+    // 300 copies of a page: every pair is heavy, and the table holds a few hundred of the 44,850.
     let documents = planted(1, 300, 20, 22);
     let expected = naive(&documents, overlap(10));
     let (found, tight) = run(&documents, overlap(10), Engine::Iceberg, 64 << 10, 1);

@@ -90,3 +90,25 @@ fn sets_larger_than_the_budget_take_more_passes() {
     assert_eq!(tight.candidates, 125);
     assert!(found.iter().all(|pair| pair.shared == if (pair.a + pair.b) % 2 == 0 { 100_000 } else { 0 }));
 }
+
+#[test]
+fn many_small_sets_share_a_tight_budget() {
+    let dir = tempfile::tempdir().unwrap();
+    // 20,000 documents of 20 chunks are 3.2 MB, of which the smaller half is kept.
+    let documents: Vec<(u32, Vec<u64>)> =
+        (0..20_000u32).map(|doc| (doc, (0..20).map(|i| u64::from(doc / 2) * 20 + i).collect())).collect();
+    let sets = ChunkSets::in_memory(documents);
+    let resources = resources(&dir, 1 << 20, 2);
+    let mut candidates = Candidates::new(20_000, &resources).unwrap();
+    for a in (0..20_000).step_by(2) {
+        candidates.push(a, a + 1).unwrap();
+    }
+    let mut found = 0;
+    let stats = count_shared(&sets, candidates, None, &resources, &mut |pair| {
+        found += u32::from(pair.shared == 20);
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(found, 10_000);
+    assert!((2..=4).contains(&stats.passes), "{stats:?}");
+}

@@ -248,3 +248,16 @@ proptest! {
         crate::fuzz_http(&message(&[&format!("Content-Encoding: {name}"), transfer], &body));
     }
 }
+
+#[test]
+fn the_length_of_a_head() {
+    let check = |block: &[u8], wanted: Result<usize, HttpError>| {
+        assert_eq!(http_head_len(block), wanted, "{:?}", String::from_utf8_lossy(block));
+    };
+    check(b"HTTP/1.1 200 OK\r\nA: 1\r\n\r\nbody", Ok(25));
+    check(b"HTTP/1.0 200 OK\n\nbody", Ok(17));
+    check(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\nbody", Ok(44));
+    check(b"HTTP/1.1 200 OK\r\nA: cut", Ok(23));
+    check(b"GET / HTTP/1.1\r\n\r\n", Err(HttpError::NotHttp));
+    check(b"", Err(HttpError::NotHttp));
+}

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::records;
-use crate::{format_date, parse_response};
+use crate::{Item, Limits, Reader, format_date, parse_response};
 
 const DATE: &str = "2014-01-26T20:06:24Z";
 
@@ -43,7 +43,7 @@ fn what_is_written_is_read() {
                 assert_eq!(record.stored_len, Some(written.length));
             }
         }
-        let response = parse_response(records[1].block.clone(), &crate::Limits::default()).unwrap();
+        let response = parse_response(records[1].block.clone(), &Limits::default()).unwrap();
         assert_eq!((response.body.as_slice(), response.problems.as_slice()), (&b"<p>hi"[..], &[][..]));
         assert_eq!(records[3].refers_to(), records[1].record_id());
         assert_eq!(sample(compression).0, file, "the same calls give the same bytes");
@@ -66,4 +66,34 @@ fn fields_that_would_break_the_file_are_refused() {
     assert!(http_response(200, "text/html\n", &[], b"").is_err());
     assert_eq!(writer.finish().unwrap(), b"");
     assert_eq!(format_date(1_390_766_784_000_000), DATE);
+}
+
+#[test]
+fn copied_and_new_records_stand_side_by_side() {
+    for compression in [Compression::None, Compression::Gzip, Compression::Zstd] {
+        let mut first = WarcWriter::new(Vec::new(), compression).unwrap();
+        first
+            .response(
+                RecordId::from_hash(1),
+                "2024-05-01T12:00:00Z",
+                "http://a.example/",
+                b"HTTP/1.1 200 OK\r\n\r\na",
+            )
+            .unwrap();
+        let stored = first.finish().unwrap();
+        let mut second = WarcWriter::new(Vec::new(), compression).unwrap();
+        let copied = second.copy(&mut stored.as_slice()).unwrap();
+        assert_eq!(copied.length, stored.len() as u64);
+        let fields = [("WARC-Type", "metadata"), ("WARC-Date", "2024-05-01T12:00:00Z")];
+        let written = second.write_fields(&fields, b"via: x\r\n").unwrap();
+        assert_eq!(written.offset, copied.length);
+        assert!(second.write_fields(&[("WARC-Type", "a\r\nb")], b"").is_err(), "a line end ends a field");
+        let file = second.finish().unwrap();
+        assert!(file.starts_with(&stored));
+        let items: Vec<Item> =
+            Reader::new(file.as_slice(), Limits::default()).unwrap().map(Result::unwrap).collect();
+        let [Item::Record(response), Item::Record(metadata)] = items.as_slice() else { panic!("{items:?}") };
+        assert_eq!((response.kind, metadata.kind), (RecordKind::Response, RecordKind::Metadata));
+        assert_eq!(metadata.block, b"via: x\r\n");
+    }
 }

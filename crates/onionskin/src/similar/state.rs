@@ -163,6 +163,7 @@ impl State {
                 peak_bytes: join.peak_bytes,
             },
             near_pairs: self.near_pairs,
+            texts_read_again: job.reread.is_some(),
             recall: self.recall.as_ref().map(Recall::from),
             paragraphs: self.paragraphs,
             clusters: self.clusters,

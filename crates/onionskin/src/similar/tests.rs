@@ -223,7 +223,7 @@ fn crowds_blanks_and_templates() {
     assert_eq!(summary.recall.unwrap().connected.unwrap().value, 1.0);
 
     let blank = made(Preset::Blank, 3000);
-    let summary = similar(&blank.params(), &Quiet).unwrap();
+    similar(&blank.params(), &Quiet).unwrap();
     // Empty documents are in no cluster, equal words are.
     let empty: BTreeSet<u32> =
         (0u32..).zip(&blank.texts).filter(|(_, text)| words(text).is_empty()).map(|(doc, _)| doc).collect();
@@ -277,6 +277,46 @@ fn revisits_follow_their_payload_and_never_lead() {
     assert!(rows.iter().all(|row| row.kind == CopyKind::Exact && row.resemblance_to_centre == 1.0));
 }
 
+/// Texts that are read again give the sets that a scan would have kept, in every shape of input.
+#[test]
+fn texts_read_again_give_the_same_pairs() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::new(&WebSpec::of(Preset::Demo, 600, 9)).unwrap();
+    let third = web.n_pages() / 3;
+    let path = |name: &str| folder.path().join(name);
+    let mut progress = |_: u64, _: u64| {};
+    let options = onionskin_testkit::WarcOptions { gzip: true, ..Default::default() };
+    web.write_warc(&mut fs::File::create(path("a.warc.gz")).unwrap(), 0..third, options, &mut progress)
+        .unwrap();
+    web.write_jsonl(&mut fs::File::create(path("b.jsonl")).unwrap(), third..2 * third, &mut progress)
+        .unwrap();
+    let mut composer = Composer::new(&web);
+    fs::create_dir(path("c")).unwrap();
+    for page in 2 * third..web.n_pages() {
+        fs::write(path("c").join(format!("{page:05}.txt")), composer.text(page)).unwrap();
+    }
+    let search = |recipe: &str, name: &str| {
+        let inputs = ["a.warc.gz", "b.jsonl", "c"].map(|input| path(input).display().to_string());
+        let mut params = ScanParams::new(inputs.to_vec(), path(name));
+        params.recipe = recipe.parse().unwrap();
+        params.options.task_bytes = 20_000;
+        scan(&params, &Quiet).unwrap();
+        let mut params = SimilarParams::new(path(name));
+        params.search = Search::Resemblance { threshold: 0.8, filter: None, exact: false };
+        params.clustering = Clustering::Transitive;
+        let summary = similar(&params, &Quiet).unwrap();
+        let atlas = Atlas::open(path(name)).unwrap();
+        let pairs: Vec<PairRow> = atlas.pairs().unwrap().map(Result::unwrap).collect();
+        let clusters: Vec<ClusterRow> = atlas.clusters().unwrap().map(Result::unwrap).collect();
+        (summary.texts_read_again, pairs, clusters)
+    };
+    let kept = search("w4-rabin64-16x5r1+w4", "kept");
+    let again = search("w4-rabin64-16x5r1", "again");
+    assert!(!kept.0 && again.0);
+    assert!(kept.1.iter().filter(|pair| pair.method == Method::Resemblance).count() > 20);
+    assert_eq!((kept.1, kept.2), (again.1, again.2));
+}
+
 #[test]
 fn survivors_and_other_thresholds_from_stored_pairs() {
     let made = made(Preset::Text, 1500);
@@ -309,6 +349,13 @@ fn survivors_and_other_thresholds_from_stored_pairs() {
     params.survivor = Survivor::Longest;
     similar(&params, &Quiet).unwrap();
     assert_eq!(again.0, made.clusters());
+    // For whoever walks along the documents, both ways are the same.
+    let atlas = Atlas::open(made.atlas()).unwrap();
+    let (memory, dir) = (MemoryBudget::from_mib(16), work.path());
+    let stored = crate::membership::from_clusters_table(&atlas, memory, dir).unwrap();
+    let anew = crate::membership::from_pairs(&atlas, &wanted, memory, dir).unwrap();
+    let both = [stored, anew].map(|members| members.collect::<Result<Vec<_>, _>>().unwrap());
+    assert!(both[0].len() > 50 && both[0] == both[1]);
     wanted.threshold = Some(0.5);
     let atlas = Atlas::open(made.atlas()).unwrap();
     let error = recluster(&atlas, &wanted, &resources, &mut Kept::default()).unwrap_err().to_string();
@@ -340,8 +387,15 @@ fn what_the_scan_did_not_keep_is_asked_for() {
     scan(&scanned, &Quiet).unwrap();
     let made = Made { folder, texts: vec![] };
     let mut params = made.params();
+    // Shingles are made again from the texts, as long as they are there; lines are not.
+    similar(&params, &Quiet).unwrap();
+    fs::write(&input, "{\"text\":\"changed\"}\n").unwrap();
     let error = similar(&params, &Quiet).unwrap_err().to_string();
-    assert!(error.contains("no chunks of w4") && error.contains("w4-rabin64-6x14r2+w4"), "{error}");
+    assert!(error.contains("a.jsonl cannot be read again") && error.contains("hint: scan again"), "{error}");
+    let threshold = Threshold::new(15).unwrap();
+    params.search = Search::Overlap { chunking: "l4".to_owned(), threshold, engine: Engine::Prefix };
+    let error = similar(&params, &Quiet).unwrap_err().to_string();
+    assert!(error.contains("no chunks of l4") && error.contains("w4-rabin64-6x14r2+l4"), "{error}");
     params.search = Search::Exact;
     similar(&params, &Quiet).unwrap();
     params.memory = MemoryBudget::from_mib(1);

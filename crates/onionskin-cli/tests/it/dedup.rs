@@ -1,0 +1,194 @@
+//! Lists and copies, from the command line.
+
+use std::path::Path;
+
+use onionskin_store::staging::{StageKind, StageParams, Staging};
+use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
+use onionskin_store::{Atlas, Table};
+use serde_json::{Value, json};
+
+use crate::util::{Dir, files};
+
+/// Clusters of the documents with equal text, written as a search for copies would.
+fn cluster(atlas: &Path, how: &str) {
+    let mut by_text = std::collections::BTreeMap::<u64, Vec<u32>>::new();
+    let mut documents = Atlas::open(atlas).unwrap().documents().unwrap();
+    while let Some(batch) = documents.next_batch().unwrap() {
+        for row in batch.rows() {
+            by_text.entry(row.text_fp.unwrap_or_default()).or_default().push(row.doc);
+        }
+    }
+    let mut clusters: Vec<Vec<u32>> = by_text.into_values().filter(|docs| docs.len() > 1).collect();
+    clusters.sort();
+    let tables = vec![Table::Pairs, Table::Clusters, Table::ClusterStats];
+    let params = StageParams::new("similar", json!({ "cluster": how }), "test", tables);
+    let (mut staging, _) = Staging::open(atlas, StageParams { kind: StageKind::Extend, ..params }).unwrap();
+    for (cluster, docs) in (0..).zip(&clusters) {
+        for doc in docs {
+            let (is_centre, kind) = (*doc == docs[0], CopyKind::Exact);
+            let row = ClusterRow { cluster, doc: *doc, is_centre, resemblance_to_centre: 1.0, kind };
+            staging.clusters().unwrap().push(&row).unwrap();
+        }
+        let copies = docs.len() as u64 - 1;
+        let row = ClusterStatsRow {
+            cluster,
+            centre: docs[0],
+            documents: docs.len() as u64,
+            exact_copies: copies,
+            sites: 1,
+            same_site: copies,
+            cross_site: 0,
+            lowest_resemblance: 1.0,
+        };
+        staging.cluster_stats().unwrap().push(&row).unwrap();
+    }
+    staging.commit(json!({})).unwrap();
+    let stage = json!({ "cluster": how });
+    staging
+        .publish(|manifest| {
+            manifest.stages.insert("similar".to_owned(), stage);
+        })
+        .unwrap();
+}
+
+fn line(id: u32, text: &str) -> String {
+    format!("{{\"id\":\"{id}\",\"url\":\"http://a.example/{id}\",\"text\":\"{text}\"}}\n")
+}
+
+/// Three lines of which the last is a copy of the first.
+fn roses(how: &str) -> Dir {
+    let dir = Dir::new();
+    let lines = [line(1, "a rose is a rose"), line(2, "something else"), line(3, "A rose is a rose.")];
+    dir.write("in/a.jsonl", lines.concat());
+    assert_eq!(dir.run(&["scan", "in", "-o", "atlas"]).code, 0);
+    cluster(&dir.path("atlas"), how);
+    dir
+}
+
+fn lines(dir: &Dir, name: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(dir.path(name)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn copies_go_and_the_reason_is_told() {
+    let dir = roses("centred");
+    let outcome = dir.run(&["dedup", "atlas", "-o", "out"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    assert!(
+        outcome.stdout.contains("│ removed") && outcome.stdout.contains("1 files written"),
+        "{}",
+        outcome.stdout
+    );
+    let expected = [line(1, "a rose is a rose"), line(2, "something else")].concat();
+    assert_eq!(std::fs::read_to_string(dir.path("out/shards/a.jsonl")).unwrap(), expected);
+    let removed = lines(&dir, "out/removed.jsonl");
+    assert_eq!((&removed[0]["id"], &removed[0]["kept_id"]), (&json!("3"), &json!("1")));
+    assert_eq!(lines(&dir, "out/kept.jsonl").len(), 2);
+    let names: Vec<String> = files(&dir.path("out")).into_keys().collect();
+    assert_eq!(names, ["dedup.json", "kept.jsonl", "removed.jsonl", "shards/a.jsonl"]);
+
+    let again = dir.run(&["dedup", "atlas", "-o", "out"]);
+    assert_eq!(again.code, 2);
+    assert!(again.stderr.contains("is not empty") && again.stderr.contains("hint"), "{}", again.stderr);
+}
+
+#[test]
+fn json_and_dry_runs() {
+    let dir = roses("centred");
+    let dry = dir.json(&["dedup", "atlas", "--dry-run"]);
+    assert_eq!(
+        (&dry["type"], &dry["removed"]["documents"], &dry["output"]),
+        (&json!("dedup"), &json!(1), &Value::Null)
+    );
+    let mut names: Vec<_> =
+        std::fs::read_dir(dir.path("")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["atlas", "in"], "a dry run leaves nothing");
+    let wet = dir.json(&["dedup", "atlas", "-o", "out", "--shards", "none"]);
+    assert_eq!(
+        (&wet["removed"], &wet["files"], &wet["left_out"]),
+        (&dry["removed"], &json!(0), &json!({ "jsonl": 1 }))
+    );
+}
+
+#[test]
+fn attributes_and_annotations() {
+    let dir = roses("centred");
+    assert_eq!(dir.run(&["dedup", "atlas", "-o", "dolma", "--dolma", "copies"]).code, 0);
+    assert!(!dir.path("dolma/shards").exists());
+    let attributes = lines(&dir, "dolma/attributes/copies/a.jsonl");
+    assert_eq!(attributes[1], json!({ "id": "2", "attributes": { "copies__near_dup": [] } }));
+    assert_eq!(attributes[2]["attributes"]["copies__near_dup"], json!([[0, 17, 1.0]]));
+
+    assert_eq!(dir.run(&["dedup", "atlas", "-o", "notes", "--annotate"]).code, 0);
+    let annotated = lines(&dir, "notes/shards/a.jsonl");
+    assert_eq!(
+        (annotated.len(), &annotated[2]["dup_of"], &annotated[0]["dup_size"]),
+        (3, &json!("1"), &json!(2))
+    );
+    assert_eq!(annotated[1].get("dup_cluster"), None);
+}
+
+#[test]
+fn mistakes_are_errors_that_help() {
+    let dir = roses("transitive");
+    let check = |arguments: &[&str], wanted: &str| {
+        let outcome = dir.run(arguments);
+        assert_eq!(outcome.code, 2, "{arguments:?}: {}", outcome.stderr);
+        assert!(outcome.stdout.is_empty());
+        assert!(outcome.stderr.contains(wanted), "{arguments:?}: {}", outcome.stderr);
+        assert!(!dir.path("out").exists());
+    };
+    check(&["dedup", "atlas", "-o", "out"], "--cluster centred");
+    check(&["dedup", "atlas"], "--output");
+    check(&["dedup", "nowhere", "-o", "out"], "nowhere");
+    check(&["dedup", "atlas", "-o", "out", "--shards", "xml"], "known are all, none, jsonl");
+    dir.write("plain/a.jsonl", line(1, "a rose"));
+    assert_eq!(dir.run(&["scan", "plain", "-o", "unclustered"]).code, 0);
+    check(&["dedup", "unclustered", "-o", "out"], "onionskin similar");
+
+    let dir = roses("centred");
+    std::fs::remove_file(dir.path("in/a.jsonl")).unwrap();
+    let outcome = dir.run(&["dedup", "atlas", "-o", "out"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("in/a.jsonl") && outcome.stderr.contains("--base"), "{}", outcome.stderr);
+    dir.write(
+        "moved/in/a.jsonl",
+        [line(1, "a rose is a rose"), line(2, "something else"), line(3, "A rose is a rose.")].concat(),
+    );
+    assert_eq!(dir.run(&["dedup", "atlas", "-o", "out", "--base", "moved"]).code, 0);
+}
+
+/// `kill -9` in the middle leaves a folder that the next run takes, and the results are the same.
+#[test]
+fn a_killed_run_is_cleared_away_by_the_next() {
+    let dir = Dir::new();
+    let generate =
+        ["generate", "mirrors", "--pages", "4000", "--format", "jsonl", "-o", "web", "--compress", "gz"];
+    assert_eq!(dir.run(&generate).code, 0);
+    assert_eq!(dir.run(&["scan", "web", "-o", "atlas", "--recipe", "w4-rabin64-6x14r2"]).code, 0);
+    cluster(&dir.path("atlas"), "centred");
+    let start = std::time::Instant::now();
+    assert_eq!(dir.run(&["dedup", "atlas", "-o", "whole"]).code, 0);
+    let whole = start.elapsed();
+    for share in [0.2, 0.4, 0.6, 0.8, 0.95] {
+        let mut child = dir
+            .onionskin(&["dedup", "atlas", "-o", "killed", "-q"])
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(whole.mul_f64(share));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if dir.path("killed/dedup.json").exists() && !dir.path("killed/.unfinished").exists() {
+            break;
+        }
+        assert!(!dir.path("killed/dedup.json").exists() || dir.path("killed/.unfinished").exists());
+    }
+    if !dir.path("killed/dedup.json").exists() || dir.path("killed/.unfinished").exists() {
+        let outcome = dir.run(&["dedup", "atlas", "-o", "killed"]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    }
+    assert!(files(&dir.path("killed")) == files(&dir.path("whole")));
+}

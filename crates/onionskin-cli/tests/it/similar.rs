@@ -1,0 +1,153 @@
+//! `similar`: the whole way from inputs to clusters, and what people get wrong.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::util::{Dir, files};
+
+fn generated(preset: &str, pages: &str) -> Dir {
+    let dir = Dir::new();
+    let outcome =
+        dir.run(&["generate", preset, "--pages", pages, "-o", "web.jsonl", "--truth", "truth.jsonl", "-q"]);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert_eq!(dir.run(&["scan", "web.jsonl", "-o", "atlas", "-q"]).code, 0);
+    dir
+}
+
+#[test]
+fn what_was_planted_is_found() {
+    let dir = generated("text", "2000");
+    let found = dir.json(&["similar", "atlas", "--threshold", "90%"]);
+    assert_eq!(found["type"], "similar");
+    assert_eq!(found["filter"], "10x8r1");
+    assert!(found["near_pairs"].as_u64().unwrap() > 100, "{found}");
+    assert_eq!(found["recall"]["precision"][0], 1.0);
+    let judged = dir.run(&[
+        "evaluate",
+        "atlas",
+        "--truth",
+        "truth.jsonl",
+        "--min-recall",
+        "0.98",
+        "--min-precision",
+        "1",
+    ]);
+    assert_eq!(judged.code, 0, "{}\n{}", judged.stdout, judged.stderr);
+    // Nothing is lost when it is asked for everything.
+    dir.json(&["similar", "atlas", "--exact"]);
+    let judged = dir.run(&[
+        "evaluate",
+        "atlas",
+        "--truth",
+        "truth.jsonl",
+        "--min-recall",
+        "1",
+        "--min-precision",
+        "1",
+    ]);
+    assert_eq!(judged.code, 0, "{}\n{}", judged.stdout, judged.stderr);
+}
+
+#[test]
+fn every_method_says_what_it_found() {
+    let dir = generated("demo", "600");
+    for (arguments, said) in [
+        (&["similar", "atlas"] as &[&str], "recall of pairs"),
+        (&["similar", "atlas", "--method", "exact"], "exact copies"),
+        (&["similar", "atlas", "--preset", "sgm98-4"], "near pairs, verified"),
+        (&["similar", "atlas", "--preset", "sgm98-2", "--engine", "iceberg"], "near pairs, verified"),
+        (
+            &["similar", "atlas", "--method", "overlap", "--chunking", "sp", "--threshold", "2"],
+            "near pairs, verified",
+        ),
+        (&["similar", "atlas", "--method", "paragraphs"], "near-duplicates at 70 %"),
+        (&["similar", "atlas", "--bands", "12x7", "--threshold", "0.85"], "the filter 12x7r1"),
+        (&["similar", "atlas", "--filter", "6x14r2"], "hint: that is few"),
+        (
+            &["similar", "atlas", "--cluster", "transitive", "--keep", "longest"],
+            "lowest resemblance to a centre",
+        ),
+    ] {
+        let outcome = dir.run(arguments);
+        assert_eq!(outcome.code, 0, "{arguments:?}: {}", outcome.stderr);
+        assert!(outcome.stdout.contains(said), "{arguments:?}: {}", outcome.stdout);
+        assert_eq!(dir.run(&["verify", "atlas", "--deep", "-q"]).code, 0);
+    }
+}
+
+#[test]
+fn mistakes_are_told() {
+    let dir = generated("short", "50");
+    for (arguments, said) in [
+        (&["similar", "nowhere"] as &[&str], "nowhere"),
+        (&["similar", "atlas", "--threshold", "2"], "as in 0.9 or 90%"),
+        (&["similar", "atlas", "--method", "magic"], "exact, overlap, resemblance, paragraphs"),
+        (&["similar", "atlas", "--method", "overlap", "--threshold", "0.9"], "a number of chunks"),
+        (&["similar", "atlas", "--method", "overlap", "--chunking", "w4"], "--threshold"),
+        (
+            &["similar", "atlas", "--method", "overlap", "--chunking", "para", "--threshold", "3"],
+            "scan again with a recipe",
+        ),
+        (&["similar", "atlas", "--method", "exact", "--exact"], "belong to the method resemblance"),
+        (&["similar", "atlas", "--engine", "magic"], "sort, iceberg, prefix"),
+        (&["similar", "atlas", "--keep", "best"], "most-linked"),
+        (&["similar", "atlas", "--cluster", "round"], "transitive, centred"),
+        (&["similar", "atlas", "--filter", "60x60r2"], "minima for the filter"),
+        (&["similar", "atlas", "--bands", "many"], "20x5"),
+        (&["similar", "atlas", "--memory", "1M"], "at least 128M"),
+    ] {
+        let outcome = dir.run(arguments);
+        assert_eq!(outcome.code, 2, "{arguments:?}: {}", outcome.stdout);
+        assert!(outcome.stderr.contains(said), "{arguments:?}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn an_empty_atlas_has_no_pairs() {
+    let dir = Dir::new();
+    dir.write("in.jsonl", "");
+    assert_eq!(dir.run(&["scan", "in.jsonl", "-o", "atlas", "-q"]).code, 0);
+    for method in ["resemblance", "overlap", "paragraphs", "exact"] {
+        let found = dir.json(&["similar", "atlas", "--method", method]);
+        assert_eq!(
+            (found["near_pairs"].as_u64(), found["clusters"].as_u64()),
+            (Some(0), Some(0)),
+            "{method}"
+        );
+    }
+}
+
+#[test]
+fn kills_at_random_moments_do_not_change_a_byte() {
+    let dir = generated("zipf", "6000");
+    let similar = || dir.onionskin(&["similar", "atlas", "-q", "--threads", "2", "--threshold", "0.8"]);
+    let start = std::time::Instant::now();
+    assert!(similar().stdout(Stdio::null()).status().unwrap().success());
+    let whole = start.elapsed();
+    let expected = files(&dir.path("atlas"));
+    let kills = if std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some() { 12 } else { 4 };
+    let mut killed = 0;
+    for attempt in 0..100 {
+        let mut child = similar().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        if killed < kills {
+            let share = [0.1, 0.5, 0.25, 0.7, 0.35, 0.9, 0.6, 0.15][attempt % 8];
+            std::thread::sleep(whole.mul_f64(share).max(Duration::from_millis(5)));
+            if child.try_wait().unwrap().is_none() {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                killed += 1;
+                continue;
+            }
+        }
+        assert!(child.wait().unwrap().success());
+        if killed == kills {
+            break;
+        }
+    }
+    assert!(killed > 0, "no run was killed");
+    let found = files(&dir.path("atlas"));
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (name, bytes) in &found {
+        assert!(bytes == &expected[name], "{name} differs after {killed} kills");
+    }
+}

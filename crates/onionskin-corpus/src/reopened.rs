@@ -1,0 +1,90 @@
+//! What somebody needs to copy an input that was read before: where it is, how it is compressed, and what a line of it says.
+
+use std::path::Path;
+
+use crate::json::{JsonBuffers, Slot, find_fields};
+use crate::options::Options;
+use crate::sniff::Encoding;
+use crate::source::{Location, Source};
+
+impl Source {
+    /// The file that this source is, whole; `None` for pipes, trees, members of a WACZ and objects in a store.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.location {
+            Location::File(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// How its bytes are compressed as a whole.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+}
+
+/// Three fields of a line of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JsonLine<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The document's own name; a number is one as it is spelt.
+    pub id: Option<&'a str>,
+    /// The other field that was asked for, if it is a string.
+    pub beside: Option<&'a str>,
+}
+
+/// Reads fields of lines by the rules of a scan: what it takes for a document is one here, and nothing else.
+#[derive(Debug, Default)]
+pub struct JsonLineReader {
+    buffers: JsonBuffers,
+}
+
+impl JsonLineReader {
+    /// The text, the name and one field more of a line; `None` for a line that a scan would not take for a document.
+    ///
+    /// ```
+    /// use onionskin_corpus::{JsonLineReader, Options};
+    /// let mut reader = JsonLineReader::default();
+    /// let line = reader.read(br#"{"id": 7, "text": "a\u0020rose", "source": "web"}"#, &Options::default(), "source");
+    /// let line = line.unwrap();
+    /// assert_eq!((line.text, line.id, line.beside), ("a rose", Some("7"), Some("web")));
+    /// assert_eq!(reader.read(b"[1]", &Options::default(), "source"), None);
+    /// ```
+    pub fn read<'a>(&'a mut self, line: &'a [u8], options: &Options, beside: &str) -> Option<JsonLine<'a>> {
+        self.buffers.shrink();
+        let line = simdutf8::basic::from_utf8(line).ok()?;
+        let line = line.strip_prefix('\u{feff}').unwrap_or(line);
+        let paths = [Some(options.text_field.as_str()), Some(options.id_field.as_str()), Some(beside)];
+        let slots = find_fields(line, paths, &mut self.buffers).ok()?;
+        let unpacked = &self.buffers.unpacked;
+        let string = |field: usize| match slots[field] {
+            Slot::Borrowed(value) => Some(value),
+            Slot::Unpacked => Some(unpacked[field].as_str()),
+            _ => None,
+        };
+        let id = match slots[1] {
+            Slot::Number(number) => Some(number),
+            _ => string(1),
+        };
+        Some(JsonLine { text: string(0)?, id, beside: string(2) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_scan_would_not_read_is_no_line() {
+        let (mut reader, options) = (JsonLineReader::default(), Options::default());
+        for line in
+            ["", "{}", "{\"text\":1}", "{\"text\":null}", "{\"text\":\"a\"", "[]", "{\"text\":\"a\"} x"]
+        {
+            assert_eq!(reader.read(line.as_bytes(), &options, "source"), None, "{line}");
+        }
+        assert_eq!(reader.read(b"{\"text\":\"\xff\"}", &options, "source"), None);
+        let twice =
+            reader.read("\u{feff}{\"text\":\"a\",\"text\":\"tab\there\"}\r".as_bytes(), &options, "source");
+        assert_eq!(twice, Some(JsonLine { text: "tab\there", id: None, beside: None }));
+    }
+}

@@ -1,0 +1,128 @@
+//! The lists of kept and removed documents, one JSON object a line.
+
+use std::io::{self, Write};
+
+use onionskin_store::table::{CopyKind, DocumentRow};
+use serde::Serialize;
+
+use super::decide::Entry;
+use super::names::Kept;
+
+/// A line of `kept.jsonl`.
+#[derive(Serialize)]
+struct KeptLine<'a> {
+    doc: u32,
+    id: Option<&'a str>,
+    url: Option<&'a str>,
+    source: &'a str,
+    offset: u64,
+    /// There when it has copies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<u32>,
+    /// Members of the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<u32>,
+}
+
+/// A line of `removed.jsonl`.
+#[derive(Serialize)]
+struct RemovedLine<'a> {
+    doc: u32,
+    id: Option<&'a str>,
+    url: Option<&'a str>,
+    source: &'a str,
+    offset: u64,
+    cluster: u32,
+    size: u32,
+    kind: &'static str,
+    kept_doc: u32,
+    kept_id: Option<&'a str>,
+    kept_url: Option<&'a str>,
+    same_site: bool,
+    resemblance: f64,
+    /// There when a pair row says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    containment: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    containment_of_kept: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    method: Option<&'static str>,
+    reason: String,
+}
+
+/// Writes that a document is kept.
+pub(super) fn kept(out: &mut impl Write, row: &DocumentRow<'_>, entry: Option<&Entry>) -> io::Result<()> {
+    line(
+        out,
+        &KeptLine {
+            doc: row.doc,
+            id: row.id,
+            url: row.url,
+            source: row.source,
+            offset: row.offset,
+            cluster: entry.map(|entry| entry.cluster),
+            size: entry.map(|entry| entry.size),
+        },
+    )
+}
+
+/// Writes that a document is removed, and why.
+pub(super) fn removed(
+    out: &mut impl Write,
+    row: &DocumentRow<'_>,
+    entry: &Entry,
+    kept: &Kept,
+) -> io::Result<()> {
+    let evidence = entry.evidence();
+    line(
+        out,
+        &RemovedLine {
+            doc: row.doc,
+            id: row.id,
+            url: row.url,
+            source: row.source,
+            offset: row.offset,
+            cluster: entry.cluster,
+            size: entry.size,
+            kind: entry.kind().as_str(),
+            kept_doc: kept.doc,
+            kept_id: kept.id.as_deref(),
+            kept_url: kept.url.as_deref(),
+            same_site: same_site(row, kept),
+            resemblance: entry.resemblance(),
+            containment: evidence.map(|evidence| evidence.containment),
+            containment_of_kept: evidence.map(|evidence| evidence.containment_of_kept),
+            method: evidence.map(|evidence| evidence.method.as_str()),
+            reason: reason(row, entry, kept),
+        },
+    )
+}
+
+/// Documents without a site are taken to be of one.
+pub(super) fn same_site(row: &DocumentRow<'_>, kept: &Kept) -> bool {
+    row.site == kept.site
+}
+
+/// Why a document is removed, in words.
+fn reason(row: &DocumentRow<'_>, entry: &Entry, kept: &Kept) -> String {
+    let name = kept.name();
+    match entry.kind() {
+        CopyKind::Exact if row.payload_sha1.is_some() && row.payload_sha1 == kept.payload_sha1 => {
+            format!("the same payload as {name}")
+        }
+        CopyKind::Exact => format!("the same text as {name}, in another payload"),
+        CopyKind::Near => match entry.evidence() {
+            Some(evidence) => format!(
+                "resemblance {:.4} to {name}, which has {:.1} % of it",
+                entry.resemblance(),
+                100.0 * evidence.containment
+            ),
+            None => format!("resemblance {:.4} to {name}", entry.resemblance()),
+        },
+    }
+}
+
+fn line(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")
+}
