@@ -278,10 +278,12 @@ pub fn evaluate(params: &EvaluateParams) -> Result<Evaluation, EvaluateError> {
 
     let mut pairs = Sorter::new(sort.clone())?;
     let mut truth = read_truth(&file, threshold, documents, &mut answers, &mut pairs)?;
+    let spilled_bytes = answers.spilled_bytes;
     drop(answers);
     let mut found = read_found(&atlas, documents)?;
 
-    let mut evaluation = Evaluation { documents: u64::from(documents), threshold, ..Evaluation::default() };
+    let mut evaluation =
+        Evaluation { documents: u64::from(documents), threshold, spilled_bytes, ..Evaluation::default() };
     let (recall_side, precision_side) =
         sort_truth_pairs(pairs.finish()?, &mut truth, &mut found, &sort, &mut evaluation)?;
     if atlas.has("pairs") {
@@ -303,7 +305,8 @@ pub fn evaluate(params: &EvaluateParams) -> Result<Evaluation, EvaluateError> {
             let alone = (1 << 32) + u64::from(doc);
             (u64::from(root), if cluster == NONE { alone } else { u64::from(cluster) }, doc)
         });
-        evaluation.clusters = Some(partition::compare(labelled, &sort, params.show)?);
+        evaluation.clusters =
+            Some(partition::compare(labelled, &sort, params.show, &mut evaluation.spilled_bytes)?);
     }
     evaluation.bands.retain(|band| band.pairs > 0);
     evaluation.truth = truth.counts;
@@ -529,7 +532,9 @@ fn sort_truth_pairs(
         by(&mut found.exact, &mut recall_side)?;
         by(&mut truth.exact, &mut precision_side)?;
     }
-    Ok((recall_side.finish()?, precision_side.finish()?))
+    let (recall_side, precision_side) = (recall_side.finish()?, precision_side.finish()?);
+    evaluation.spilled_bytes += recall_side.stats().spilled_bytes + precision_side.stats().spilled_bytes;
+    Ok((recall_side, precision_side))
 }
 
 fn band_of(bands: &mut [Band], resemblance: f64) -> Option<&mut Band> {

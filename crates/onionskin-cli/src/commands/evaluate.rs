@@ -136,7 +136,7 @@ fn describe(seen: &Evaluation, partial: bool) -> String {
         let (members, clusters) = (grouped(truth.members), grouped(truth.clusters));
         let _ = writeln!(text, "truth: {members} documents in {clusters} clusters");
     }
-    let mut scores = table(&["", "true", "found", "both", "precision", "recall", "F1"]);
+    let mut scores = table(&["", "true", "found", "true found", "precision", "recall", "F1"]);
     let mut row = |name: &str, counts: [u64; 3], precision: f64, recall: f64| {
         let [truth, found, both] = counts.map(grouped);
         let shares = [precision, recall, f1(precision, recall)].map(|share| format!("{share:.4}"));
@@ -202,7 +202,7 @@ fn describe_judgement(text: &mut String, pairs: &PairScore, partial: bool) {
 }
 
 fn describe_bands(text: &mut String, seen: &Evaluation) {
-    let mut bands = table(&["resemblance", "true pairs", "in pairs", "", "in one cluster", ""]);
+    let mut bands = table(&["resemblance", "known pairs", "in pairs", "", "in one cluster", ""]);
     for band in &seen.bands {
         let name = if band.from == 1.0 { "1".to_owned() } else { format!("{} to {}", band.from, band.to) };
         let share = |part: u64| format!("{:.2} %", 100.0 * part as f64 / band.pairs as f64);

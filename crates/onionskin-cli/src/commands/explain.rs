@@ -114,15 +114,19 @@ fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()>
             }
         }
         Err(error) => {
-            // Everything that is below the first error, once.
-            let chain = anyhow::Error::msg(error.to_string());
-            say(&format!("note: the texts cannot be shown: {chain:#}"));
+            say(&format!("note: the texts cannot be shown: {}", with_causes(error)));
             if args.inputs.is_none() && !explained.a.source.starts_with('/') {
                 say("hint: inputs were given by a relative name; --inputs says where they lie");
             }
         }
     }
     Ok(())
+}
+
+/// An error and what is behind it.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 fn told_of_changes(explained: &Explanation, texts: &Texts) {

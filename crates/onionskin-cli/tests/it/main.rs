@@ -4,6 +4,8 @@
 mod bad_inputs;
 mod cli;
 mod dedup;
+mod evaluate;
+mod explain;
 mod kill;
 mod similar;
 mod util;

@@ -241,6 +241,29 @@ fn columns_can_be_chosen() {
 }
 
 #[test]
+fn looking_up_a_row_leaves_out_row_groups() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = 3 * Table::Documents.row_group_rows() as u32;
+    let mut writer = DocumentsWriter::new(part(dir.path(), "d.parquet", Table::Documents));
+    for doc in 0..rows {
+        writer.push(&DocumentRow { doc, source: "x", media_type: "y", ..DocumentRow::default() }).unwrap();
+    }
+    let file = writer.finish(false).unwrap().file;
+    let docs = |range: std::ops::RangeInclusive<u32>| {
+        let mut docs = Vec::new();
+        for batch in DocumentsReader::new([file.clone()]).within(range) {
+            docs.extend(batch.unwrap().rows().map(|row| row.doc));
+        }
+        docs
+    };
+    let group = rows / 3;
+    assert!(docs(group + 5..=group + 5).into_iter().eq(group..2 * group));
+    assert!(docs(group - 1..=group).into_iter().eq(0..2 * group));
+    assert!(docs(0..=u32::MAX).into_iter().eq(0..rows));
+    assert!(docs(rows..=u32::MAX).is_empty());
+}
+
+#[test]
 fn a_missing_or_foreign_file_is_named() {
     let error = LinksReader::new([Path::new("/nowhere/l.parquet")]).next().unwrap().unwrap_err();
     assert!(error.to_string().starts_with("opening /nowhere/l.parquet: "), "{error}");

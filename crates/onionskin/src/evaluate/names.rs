@@ -67,7 +67,9 @@ impl Names {
     pub fn answers(self, documents: u64) -> Result<Answers, EvaluateError> {
         let mut answers: Sorter<(u64, u32, u32)> = Sorter::new(self.params)?;
         let mut current: Option<(u128, u32, bool)> = None;
-        for record in self.sorter.finish()? {
+        let sorted = self.sorter.finish()?;
+        let mut spilled_bytes = sorted.stats().spilled_bytes;
+        for record in sorted {
             let (name, belief, value) = record?;
             match (&mut current, belief) {
                 (Some((known, _, several)), 0) if *known == name => *several = true,
@@ -78,8 +80,9 @@ impl Names {
                 _ => {}
             }
         }
-        let answers = answers.finish()?.peekable();
-        Ok(Answers { answers, documents, question: 0 })
+        let answers = answers.finish()?;
+        spilled_bytes += answers.stats().spilled_bytes;
+        Ok(Answers { answers: answers.peekable(), documents, question: 0, spilled_bytes })
     }
 }
 
@@ -100,6 +103,8 @@ pub(super) struct Answers {
     answers: Peekable<SortedStream<(u64, u32, u32)>>,
     documents: u64,
     question: u64,
+    /// Bytes that sorting wrote to disk.
+    pub spilled_bytes: u64,
 }
 
 impl Answers {

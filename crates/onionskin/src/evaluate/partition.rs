@@ -118,6 +118,7 @@ pub(super) fn compare(
     documents: impl Iterator<Item = Labelled>,
     sort: &SortParams,
     show: usize,
+    spilled_bytes: &mut u64,
 ) -> Result<ClusterScore, EvaluateError> {
     let mut by_truth: Sorter<Labelled> = Sorter::new(sort.clone())?;
     let mut by_found: Sorter<Labelled> = Sorter::new(sort.clone())?;
@@ -127,10 +128,14 @@ pub(super) fn compare(
         by_truth.push((truth, found, doc))?;
         by_found.push((found, truth, doc))?;
     }
-    let split = spread(by_truth.finish()?, show)?;
+    let by_truth = by_truth.finish()?;
+    *spilled_bytes += by_truth.stats().spilled_bytes;
+    let split = spread(by_truth, show)?;
     (score.truth_clusters, score.truth_pairs) = (split.clusters, split.pairs);
     (score.common_pairs, score.n_split, score.split) = (split.kept, split.n_errors, split.errors);
-    let mixed = spread(by_found.finish()?, show)?;
+    let by_found = by_found.finish()?;
+    *spilled_bytes += by_found.stats().spilled_bytes;
+    let mixed = spread(by_found, show)?;
     (score.found_clusters, score.found_pairs) = (mixed.clusters, mixed.pairs);
     (score.n_mixed, score.mixed) = (mixed.n_errors, mixed.errors);
     Ok(score)

@@ -242,15 +242,17 @@ mod tests {
 
     #[test]
     fn differences_are_marked() {
-        let wanted = "\
-  A                  │   B
-  the quick          │   The Quick,
-- brown              │ + red
-  fox jumps over     │   fox jumps over
-                     │ + gladly
-";
+        let wanted = [
+            "  A                  │   B",
+            "  the quick          │   The Quick,",
+            "- brown              │ + red",
+            "  fox jumps over     │   fox jumps over",
+            "                     │ + gladly",
+        ];
         assert_eq!(
-            view("the quick brown fox jumps over", "The Quick, red fox jumps over gladly", 43, None),
+            view("the quick brown fox jumps over", "The Quick, red fox jumps over gladly", 43, None)
+                .lines()
+                .collect::<Vec<_>>(),
             wanted
         );
         let moved = view("a b c d e f g", "e f g a b c d", 43, None);

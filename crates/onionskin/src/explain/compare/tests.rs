@@ -60,7 +60,7 @@ fn the_middle_is_left_out() {
     assert_eq!((&text[short.head], short.left_out, &text[short.tail]), ("one, two;", 2, "five. six!"));
     assert_eq!(comparison.shortened(Side::B, &whole, 2, 6), None);
     assert_eq!(comparison.shortened(Side::B, &whole, 3, 0), None);
-    let short = comparison.shortened(Side::A, &(5..21), 1, 0).unwrap();
+    let short = comparison.shortened(Side::A, &(5..22), 1, 0).unwrap();
     assert_eq!((&text[short.head], short.left_out, &text[short.tail]), ("two;", 1, "(four)"));
     assert_eq!(comparison.shortened(Side::A, &whole, 0, 0).unwrap().left_out, 6);
 }
