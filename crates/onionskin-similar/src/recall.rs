@@ -41,20 +41,73 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Wilson's interval for a share seen in `n` observations; `None` when there were none.
-    pub fn wilson(share: f64, n: f64) -> Option<Interval> {
-        const Z: f64 = 1.959_964;
-        if n <= 0.0 {
+    /// The interval of Clopper and Pearson for a share seen in `n` observations; `None` when there were none. It is never too
+    /// narrow, also where nearly all or none are seen; `n` need not be whole.
+    pub fn of(share: f64, n: f64) -> Option<Interval> {
+        const TAIL: f64 = 0.025;
+        if n <= 0.0 || !(0.0..=1.0).contains(&share) {
             return None;
         }
-        let centre = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-        let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-        Some(Interval {
-            value: share,
-            low: (centre - half).clamp(0.0, share),
-            high: (centre + half).clamp(share, 1.0),
-        })
+        let (seen, unseen) = (share * n, (1.0 - share) * n);
+        let low = if seen <= 0.0 { 0.0 } else { beta_quantile(TAIL, seen, unseen + 1.0) };
+        let high = if unseen <= 0.0 { 1.0 } else { beta_quantile(1.0 - TAIL, seen + 1.0, unseen) };
+        Some(Interval { value: share, low: low.min(share), high: high.max(share) })
     }
+}
+
+/// Where the beta distribution has this much below it.
+fn beta_quantile(below: f64, a: f64, b: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if beta_below(middle, a, b) < below { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
+/// The regularised incomplete beta function, by its continued fraction (Lentz's method).
+fn beta_below(x: f64, a: f64, b: f64) -> f64 {
+    if x <= 0.0 || x >= 1.0 {
+        return x.clamp(0.0, 1.0);
+    }
+    if x > (a + 1.0) / (a + b + 2.0) {
+        return 1.0 - beta_below(1.0 - x, b, a);
+    }
+    const TINY: f64 = 1e-300;
+    let away = |value: f64| if value.abs() < TINY { TINY } else { value };
+    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
+    let mut c = 1.0;
+    let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
+    let mut fraction = d;
+    for i in 1..10_000 {
+        let m = f64::from(i);
+        for numerator in [
+            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0)),
+        ] {
+            d = 1.0 / away(1.0 + numerator * d);
+            c = away(1.0 + numerator / c);
+            fraction *= c * d;
+        }
+        if (c * d - 1.0).abs() < 1e-14 {
+            break;
+        }
+    }
+    front * fraction
+}
+
+/// The logarithm of the gamma function, by Stirling's series.
+fn ln_gamma(x: f64) -> f64 {
+    // Far enough out for the series to have all digits; the recurrence leads there.
+    let (mut x, mut shift) = (x, 0.0);
+    while x < 16.0 {
+        shift -= x.ln();
+        x += 1.0;
+    }
+    let square = x * x;
+    let series =
+        (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square) / x;
+    shift + (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series
 }
 
 /// What the sample says.
@@ -403,7 +456,7 @@ fn sum_up(sampled: usize, true_pairs: &[TruePair], checked: (u64, u64)) -> Recal
     }
     let squares: f64 = per_document.iter().map(|weight| weight * weight).sum();
     let observations = if squares > 0.0 { all * all / squares } else { 0.0 };
-    let interval = |part: f64| Interval::wilson(if all > 0.0 { part / all } else { 0.0 }, observations);
+    let interval = |part: f64| Interval::of(if all > 0.0 { part / all } else { 0.0 }, observations);
     Recall {
         sampled: sampled as u64,
         with_neighbours: per_document.iter().filter(|weight| **weight > 0.0).count() as u64,
@@ -412,7 +465,7 @@ fn sum_up(sampled: usize, true_pairs: &[TruePair], checked: (u64, u64)) -> Recal
         listed: interval(listed),
         connected: interval(connected),
         checked_pairs: checked.0,
-        precision: Interval::wilson(
+        precision: Interval::of(
             if checked.0 > 0 { checked.1 as f64 / checked.0 as f64 } else { 0.0 },
             checked.0 as f64,
         ),

@@ -114,10 +114,19 @@ fn a_crowd_is_estimated_from_a_part() {
 }
 
 #[test]
-fn wilson_of_known_values() {
-    // 8 of 10: the interval of Wilson 1927 is 0.490 to 0.943.
-    let interval = Interval::wilson(0.8, 10.0).unwrap();
-    assert!((interval.low - 0.4902).abs() < 1e-3 && (interval.high - 0.9433).abs() < 1e-3, "{interval:?}");
-    assert!(Interval::wilson(1.0, 100.0).unwrap().low > 0.96);
-    assert_eq!(Interval::wilson(0.5, 0.0), None);
+fn intervals_of_known_values() {
+    let near = |found: f64, expected: f64| assert!((found - expected).abs() < 5e-5, "{found} {expected}");
+    // Clopper and Pearson 1934 for 8 of 10; the rule of three and its kin for all of 100; closed forms for one missed of 527.
+    let interval = Interval::of(0.8, 10.0).unwrap();
+    near(interval.low, 0.44390);
+    near(interval.high, 0.97479);
+    let all = Interval::of(1.0, 100.0).unwrap();
+    near(all.low, 0.025f64.powf(0.01));
+    assert_eq!((all.value, all.high), (1.0, 1.0));
+    near(Interval::of(526.0 / 527.0, 527.0).unwrap().high, 0.975f64.powf(1.0 / 527.0));
+    near(Interval::of(0.0, 40.0).unwrap().high, 1.0 - 0.025f64.powf(1.0 / 40.0));
+    assert_eq!(Interval::of(0.5, 0.0), None);
+    // Gamma of whole numbers is a factorial.
+    near(ln_gamma(10.0), 362_880f64.ln());
+    near(ln_gamma(0.5), std::f64::consts::PI.sqrt().ln());
 }
