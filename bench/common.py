@@ -105,7 +105,9 @@ def machine(packages, crates=()):
             versions[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             pass
-    locked = tomllib.loads((pathlib.Path(__file__).parent.parent / "Cargo.lock").read_text())
-    versions.update({crate["name"]: crate["version"] for crate in locked["package"] if crate["name"] in crates})
+    here = pathlib.Path(__file__).parent
+    for lock in [here.parent / "Cargo.lock", here / "gaoya/Cargo.lock"]:
+        locked = tomllib.loads(lock.read_text())["package"]
+        versions.update({crate["name"]: crate["version"] for crate in locked if crate["name"] in crates})
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {"processor": name, "cores": os.cpu_count(), "system": platform.platform(), "load": load, "versions": versions}

@@ -18,30 +18,33 @@ const PEERS: &[&str] = &[
 
 /// The scan in parts and whole, against the signature stage of peers.
 pub(crate) fn scan(options: &[&str]) -> anyhow::Result<()> {
-    run("scan", &[], options)
+    run("scan", options)
 }
 
-/// Whole jobs, JSONL in and clusters out, against whole jobs of peers. One peer is a crate, which is built for this alone.
+/// Whole jobs, JSONL in and clusters out, against whole jobs of peers. One peer is a crate: it is built apart from the workspace,
+/// so that nothing of ours knows it.
 pub(crate) fn similar(options: &[&str]) -> anyhow::Result<()> {
-    run("similar", &["--features", "onionskin-bench/peers"], options)
+    let target = root().join("target/gaoya").display().to_string();
+    let build = ["build", "--release", "--manifest-path", "bench/gaoya/Cargo.toml", "--target-dir", &target];
+    step("release build of gaoya", &mut command("cargo", &build))?;
+    run("similar", options)
 }
 
 /// Builds what is measured and hands over to the script, which knows the options.
-fn run(name: &str, features: &[&str], options: &[&str]) -> anyhow::Result<()> {
+fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let interpreter = python("python-bench", PEERS)?;
-    let mut build = vec!["build", "--release", "-p", "onionskin-cli", "-p", "onionskin-bench"];
-    build.extend(features);
+    let build = ["build", "--release", "-p", "onionskin-cli", "-p", "onionskin-bench"];
     step("release build", &mut command("cargo", &build))?;
     let script = format!("bench/{name}.py");
     let results = format!("bench/results/{name}.json");
     let mut arguments = vec![script.as_str(), "--out", &results];
     arguments.extend(options);
-    let release = root().join("target/release");
+    let target = root().join("target");
     step(
         &format!("bench {name}"),
         command(&interpreter, &arguments)
-            .env("ONIONSKIN", release.join("onionskin"))
-            .env("ONIONSKIN_BENCH", release.join("onionskin-bench"))
-            .env("PEER_GAOYA", release.join("peer-gaoya")),
+            .env("ONIONSKIN", target.join("release/onionskin"))
+            .env("ONIONSKIN_BENCH", target.join("release/onionskin-bench"))
+            .env("PEER_GAOYA", target.join("gaoya/release/peer-gaoya")),
     )
 }
