@@ -32,6 +32,7 @@ def measure(*command, env=None):
         lines = out.read().decode().strip().splitlines()
     result = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}
     result["process_cpu"] = usage.ru_utime + usage.ru_stime
+    result["system_cpu"] = usage.ru_stime
     result["wall_seconds"] = wall
     # A program that tells its own peak is believed: what the system tells of a child counts the process that it was forked from.
     result.setdefault("peak_memory", usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))

@@ -15,7 +15,7 @@ import tempfile
 from common import peak_memory
 
 SIZE, PERMUTATIONS, THRESHOLD = 5, 128, 0.8
-BATCH = 1000
+BATCH = 100
 WORD = re.compile(r"\w+")
 
 

@@ -43,7 +43,7 @@ UNFAIR = [
     "peers in Python cut words and join shingles in Python, and pay for the start of the interpreter; the start is told apart",
     "each has the parameters of its own documentation: 128 permutations, bands of its own choice; ours has 80 minima in 16 bands of 5",
     "datatrove cuts words with its own tokenizer and drops texts of fewer than 5 words; its bands aim at about 0.72",
-    "rensa's rho samples positions and gives flags, not clusters: it is judged by the documents that it removes, and no ratio is drawn from it",
+    "rensa's rho samples positions and gives flags, not clusters: it is judged by the documents that it removes, and does not count as the fastest peer",
 ]
 
 
@@ -144,6 +144,7 @@ def ours(source, atlas, cluster, recipe=RECIPE):
         "cpu_seconds": scanned["process_cpu"] + found["process_cpu"],
         "scan_cpu": scanned["process_cpu"],
         "similar_cpu": found["process_cpu"],
+        "system_cpu": scanned["system_cpu"] + found["system_cpu"],
         "scan_wall": scanned["wall_seconds"],
         "wall_seconds": scanned["wall_seconds"] + found["wall_seconds"],
         "peak_memory": max(scanned["peak_memory"], found["peak_memory"]),
@@ -198,7 +199,10 @@ def real_texts():
         except (OSError, UnicodeDecodeError):
             pass
     for text in texts:
-        yield " ".join(re.findall(r"[a-z0-9]+", text.lower()))
+        words = re.findall(r"[a-z0-9]+", text.lower())
+        # What has no shingle is left out: engines differ in what they make of it.
+        if len(words) >= SIZE:
+            yield " ".join(words)
 
 
 HEADINGS = f"{'':44} {'MB/cpu s':>9} {'us/doc':>8} {'ours is':>8} {'cpu s':>7} {'start':>6} {'wall s':>7} {'peak MB':>8}   recall  precis.  pair r.  pair p."
@@ -220,6 +224,10 @@ def show(row):
 def compare(title, source, folder, engines, starts):
     """One table: all engines on one sample."""
     atlas = folder / "atlas"
+    with open(source) as lines:
+        # A reader that skips them, as datatrove's does, would number all that follows otherwise than we do.
+        if any(not json.loads(line)["text"].strip() for line in lines):
+            raise ValueError(f"{title}: a text is empty")
     result = best(lambda: ours(source, atlas, "transitive"))
     volume, documents = result["text_bytes"], result["documents"]
     found = {"transitive": Answer.of_atlas(atlas)}
@@ -246,6 +254,7 @@ def compare(title, source, folder, engines, starts):
     show(first)
     second = best(lambda: ours(source, folder / "centred", "centred"), 2)
     show(add(f"{OURS}, centred", second, judge(found["centred"], truth["centred"])))
+    exact.pop("atlas", None)
     exact["cpu_seconds"] = result["scan_cpu"] + exact["process_cpu"]
     exact["wall_seconds"] += result["scan_wall"]
     show(add(f"{OURS}, exact join, transitive", exact, judge(truth["transitive"], truth["transitive"])))
