@@ -8,59 +8,17 @@ that are already in memory, so that the peer pays for neither reading nor decodi
 
 import argparse
 import json
-import os
 import pathlib
-import resource
-import subprocess
 import sys
 import tempfile
 import time
+
+from common import best, generate, library_texts, onionskin, write_jsonl
 
 RECIPE = "w5-rabin64-t128"
 FEATURES = "w4-rabin64-6x14r2"
 DEFAULT = "w4-rabin64-6x14r2+sketch+w4+l2+l4+sp"
 SIZE, PERMUTATIONS = 5, 128
-
-
-def onionskin(*arguments, recipe=None, env="ONIONSKIN"):
-    """Runs our program and gives what it printed, with its processor time."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([os.environ[env], *arguments], check=True, capture_output=True, text=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    result = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-    result["process_cpu"] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return result
-
-
-def best(run, times=3):
-    return min((run() for _ in range(times)), key=lambda result: result["cpu_seconds"])
-
-
-def generate(folder, megabytes, preset, form, mean_words):
-    pages = max(200, int(megabytes * 1e6 / (mean_words * 6.6)))
-    out = folder / form
-    arguments = ["generate", preset, "--format", form, "--pages", str(pages), "--mean-words", str(mean_words), "-o", str(out), "-q"]
-    subprocess.run([os.environ["ONIONSKIN"], *arguments], check=True)
-    return out
-
-
-def real_text(folder, texts):
-    """Real text that every machine with Python has: the sources and doc strings of its standard library."""
-    import sysconfig
-
-    library = pathlib.Path(sysconfig.get_paths()["stdlib"])
-    for file in sorted(library.rglob("*.py")):
-        if "site-packages" in file.parts:
-            continue
-        try:
-            texts.append(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
-            pass
-    path = folder / "real.jsonl"
-    with path.open("w") as out:
-        for text in texts:
-            out.write(json.dumps({"text": text}) + "\n")
-    return path
 
 
 def measure_scan(name, inputs, recipe, folder, threads="1"):
@@ -163,10 +121,9 @@ def main():
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        texts = []
         inputs = {
-            "generated JSONL": [generate(folder, arguments.mb, "text", "jsonl", 400)],
-            "real text JSONL": [real_text(folder, texts)],
+            "generated JSONL": [generate(folder / "jsonl", arguments.mb, "text", "jsonl", 400)],
+            "real text JSONL": [write_jsonl(folder / "real.jsonl", library_texts())],
         }
         for title, paths in inputs.items():
             read = measure_part("read", RECIPE, paths)
@@ -208,7 +165,7 @@ def main():
                 print(f"text to signature against the fastest peer: {ours / fastest:.1f} times (10 or more is wanted)")
                 print(f"whole scan, reading and writing too, against the fastest peer's signatures alone: {whole / fastest:.1f} times")
 
-        warc = generate(folder, arguments.mb, "mirrors", "warc", 400)
+        warc = generate(folder / "warc", arguments.mb, "mirrors", "warc", 400)
         read = measure_part("read", FEATURES, [warc])
         volume, documents = read["payload_bytes"], read["documents"]
         print(f"\nWARC: {volume / 1e6:.0f} MB of HTML, {documents} documents; MB of HTML a processor second, one thread")
@@ -216,6 +173,7 @@ def main():
         row(f"whole scan, {FEATURES}", measure_scan("scan", [warc], FEATURES, folder), volume, documents, "process")
         row("whole scan, default recipe", measure_scan("scan", [warc], DEFAULT, folder), volume, documents, "process")
     if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(results, indent=1) + "\n")
 
 

@@ -1,34 +1,50 @@
 //! Benches that compare with peers, in one run, on the same data.
 
-use anyhow::{Context, bail};
-
 use crate::shell::{command, python, root, step};
 
-/// Peers whose signature stage is measured beside ours.
-const PEERS: &[&str] =
-    &["datasketch", "rensa", "datatrove", "spacy", "regex", "nltk", "tokenizers", "xxhash<4", "orjson"];
+/// Peers that are measured beside us, and what reads the tables of an atlas.
+const PEERS: &[&str] = &[
+    "datasketch",
+    "rensa",
+    "datatrove",
+    "spacy",
+    "regex",
+    "nltk",
+    "tokenizers",
+    "xxhash<4",
+    "orjson",
+    "pyarrow",
+];
 
+/// The scan in parts and whole, against the signature stage of peers.
 pub(crate) fn scan(options: &[&str]) -> anyhow::Result<()> {
-    let mut megabytes = 64u32;
-    let mut rest = options.iter();
-    while let Some(option) = rest.next() {
-        match *option {
-            "--mb" => {
-                let value = rest.next().context("--mb wants a number")?;
-                megabytes = value.parse().with_context(|| format!("--mb {value}"))?;
-            }
-            other => bail!("unknown option {other}"),
-        }
-    }
+    run("scan", options)
+}
+
+/// Whole jobs, JSONL in and clusters out, against whole jobs of peers. One peer is a crate: it is built apart from the workspace,
+/// so that nothing of ours knows it.
+pub(crate) fn similar(options: &[&str]) -> anyhow::Result<()> {
+    let target = root().join("target/gaoya").display().to_string();
+    let build = ["build", "--release", "--manifest-path", "bench/gaoya/Cargo.toml", "--target-dir", &target];
+    step("release build of gaoya", &mut command("cargo", &build))?;
+    run("similar", options)
+}
+
+/// Builds what is measured and hands over to the script, which knows the options.
+fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let interpreter = python("python-bench", PEERS)?;
+    let build = ["build", "--release", "-p", "onionskin-cli", "-p", "onionskin-bench"];
+    step("release build", &mut command("cargo", &build))?;
+    let script = format!("bench/{name}.py");
+    let results = format!("bench/results/{name}.json");
+    let mut arguments = vec![script.as_str(), "--out", &results];
+    arguments.extend(options);
+    let target = root().join("target");
     step(
-        "release build",
-        &mut command("cargo", &["build", "--release", "-p", "onionskin-cli", "-p", "onionskin-bench"]),
-    )?;
-    step(
-        "bench scan",
-        command(&interpreter, &["bench/scan.py", "--mb", &megabytes.to_string()])
-            .env("ONIONSKIN", root().join("target/release/onionskin"))
-            .env("ONIONSKIN_BENCH", root().join("target/release/onionskin-bench")),
+        &format!("bench {name}"),
+        command(&interpreter, &arguments)
+            .env("ONIONSKIN", target.join("release/onionskin"))
+            .env("ONIONSKIN_BENCH", target.join("release/onionskin-bench"))
+            .env("PEER_GAOYA", target.join("gaoya/release/peer-gaoya")),
     )
 }

@@ -13,6 +13,7 @@ const HELP: &str = "\
 cargo xtask test                        install what the tests need, then run everything that CI runs
 cargo xtask tidy                        rules that a machine can check: arrows between crates, unsafe, unfinished marks
 cargo xtask bench scan [--mb N]         scan against peers, on the same text, in one run
+cargo xtask bench similar [--mb N] [--large-mb N] [--growth-mb N] [--only PEER,...]  whole jobs against peers
 cargo xtask fuzz [TARGET] [--seconds N | --runs N]  run the fuzz targets, all or one, 60 seconds each
 ";
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["tidy"] => tidy::run(),
         ["bench", "scan", options @ ..] => bench::scan(options),
+        ["bench", "similar", options @ ..] => bench::similar(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -1,0 +1,356 @@
+"""Whole jobs against peers: JSONL in, clusters out; the same text, word 5-grams, resemblance of at least 0.8, one thread each.
+
+A job is a whole process, or two of them for us, `scan` and `similar`: its start, reading, decoding, sketches, candidates and
+clusters. What counts is processor seconds, since the machine may be busy; the best of a few runs. What is true is told by our exact
+join, which is itself compared with plain Python sets on a small sample before anything is measured. Every engine is judged by pairs
+of documents in one cluster, and by its pairs where it gives all of them.
+"""
+
+import argparse
+import collections
+import importlib.util
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+from common import ONE_THREAD, best, generate, library_texts, machine, measure, onionskin, write_jsonl
+from peers import SIZE, THRESHOLD, shingles
+
+RECIPE = "w5-rabin64-16x5r1"
+MEMORY = "1G"
+MEAN_WORDS = 300
+OURS = "onionskin"
+
+# What each is, how often it is run, and whether it is quick enough for the large sample.
+ENGINES = [
+    ("gaoya", "gaoya, MinHasher32 and MinHashIndex", 3, True),
+    ("rensa-lsh", "rensa, RMinHash and RMinHashLSH", 2, True),
+    ("rensa-r", "rensa, RMinHashDeduplicator", 2, True),
+    ("rensa-c", "rensa, CMinHashDeduplicator", 1, False),
+    ("rensa-rho", "rensa, rho (flags, no clusters)", 2, True),
+    ("datasketch", "datasketch, MinHash and MinHashLSH", 1, False),
+    ("datatrove", "datatrove, four stages", 1, False),
+    ("spark", "Spark MLlib, MinHashLSH", 1, False),
+]
+
+UNFAIR = [
+    "ours verifies every pair on the documents' own shingle sets; gaoya and rensa's deduplicators verify on sketches, the others not at all",
+    "ours leaves an atlas on disk, synced, from which other thresholds and methods are answered without a rescan; peers keep everything in "
+    "memory and write their clusters alone, but for datatrove, which writes the filtered texts as well",
+    "peers in Python cut words and join shingles in Python, and pay for the start of the interpreter; the start is told apart",
+    "each has the parameters of its own documentation: 128 permutations, bands of its own choice; ours has 80 minima in 16 bands of 5",
+    "datatrove cuts words with its own tokenizer and drops texts of fewer than 5 words; its bands aim at about 0.72",
+    "rensa's rho samples positions and gives flags, not clusters: it is judged by the documents that it removes, and does not count as the fastest peer",
+]
+
+
+def pair_key(a, b):
+    return (a, b) if a < b else (b, a)
+
+
+class Answer:
+    """What an engine said: the cluster of each document that is in one, its pairs if it gives all, or what it removes."""
+
+    def __init__(self, clusters, pairs=None, removed=None):
+        self.clusters, self.pairs, self.removed = clusters, pairs, removed
+
+    @staticmethod
+    def of_peer(path):
+        clusters, pairs, removed = {}, set(), set()
+        with open(path) as lines:
+            for line in lines:
+                kind, *documents = line.split()
+                documents = [int(document) for document in documents]
+                if kind == "pair":
+                    pairs.add(pair_key(*documents))
+                elif kind == "cluster":
+                    clusters[documents[0]] = clusters[documents[1]] = documents[0]
+                else:
+                    removed.add(documents[0])
+        return Answer(clusters, pairs or None, removed or None)
+
+    @staticmethod
+    def of_atlas(atlas):
+        """Reads pairs and clusters of an atlas. Pairs are kept of one document for each text, so copies are put back."""
+        import pyarrow.parquet as parquet
+
+        def columns(table, *names):
+            rows = parquet.read_table(atlas / table, columns=list(names))
+            return zip(*(rows[name].to_pylist() for name in names))
+
+        copies = collections.defaultdict(list)
+        text_of = {}
+        for document, text in columns("documents", "doc", "text_fp"):
+            copies[text].append(document)
+            text_of[document] = text
+        pairs = set()
+        for group in copies.values():
+            pairs.update((a, b) for i, a in enumerate(group) for b in group[i + 1 :])
+        for a, b in columns("pairs", "a", "b"):
+            pairs.update(pair_key(x, y) for x in copies[text_of[a]] for y in copies[text_of[b]] if x != y)
+        clusters = {document: cluster for cluster, document in columns("clusters", "cluster", "doc")}
+        return Answer(clusters, pairs)
+
+
+def together(sizes):
+    return sum(size * (size - 1) // 2 for size in sizes)
+
+
+def share(part, whole):
+    return part / whole if whole else 1.0
+
+
+def judge(answer, truth):
+    """Recall and precision of pairs in one cluster, and of pairs."""
+    if answer.removed is not None:
+        firsts = {}
+        for document in sorted(truth.clusters):
+            firsts.setdefault(truth.clusters[document], document)
+        wanted = set(truth.clusters) - set(firsts.values())
+        hit = len(wanted & answer.removed)
+        return {"recall": share(hit, len(wanted)), "precision": share(hit, len(answer.removed))}
+    both = collections.Counter(
+        (truth.clusters[document], cluster) for document, cluster in answer.clusters.items() if document in truth.clusters
+    )
+    hit = together(both.values())
+    result = {
+        "recall": share(hit, together(collections.Counter(truth.clusters.values()).values())),
+        "precision": share(hit, together(collections.Counter(answer.clusters.values()).values())),
+    }
+    if answer.pairs is not None:
+        hit = len(answer.pairs & truth.pairs)
+        result["pair_recall"] = share(hit, len(truth.pairs))
+        result["pair_precision"] = share(hit, len(answer.pairs))
+    return result
+
+
+def scan(source, atlas, recipe=RECIPE):
+    limits = ["--threads", "1", "--memory", MEMORY, "--json", "-q"]
+    return onionskin("scan", source, "-o", atlas, "--recipe", recipe, "--overwrite", *limits)
+
+
+def similar(atlas, cluster, *options):
+    limits = ["--threads", "1", "--memory", MEMORY, "--json", "-q"]
+    return onionskin("similar", atlas, "--threshold", THRESHOLD, "--cluster", cluster, "--no-recall", *options, *limits)
+
+
+def ours(source, atlas, cluster, recipe=RECIPE):
+    """Both processes of a job of ours, summed."""
+    scanned, found = scan(source, atlas, recipe), similar(atlas, cluster)
+    return {
+        "cpu_seconds": scanned["process_cpu"] + found["process_cpu"],
+        "scan_cpu": scanned["process_cpu"],
+        "similar_cpu": found["process_cpu"],
+        "system_cpu": scanned["system_cpu"] + found["system_cpu"],
+        "scan_wall": scanned["wall_seconds"],
+        "wall_seconds": scanned["wall_seconds"] + found["wall_seconds"],
+        "peak_memory": max(scanned["peak_memory"], found["peak_memory"]),
+        "text_bytes": scanned["text_bytes"],
+        "documents": scanned["documents"],
+        "parameters": f"{recipe}, {found['candidates']} candidates, verified",
+    }
+
+
+def peer(name, source, output):
+    program = [os.environ["PEER_GAOYA"]] if name == "gaoya" else [sys.executable, pathlib.Path(__file__).with_name("peers.py"), name]
+    result = measure(*program, source, output, env=ONE_THREAD)
+    result["cpu_seconds"] = result["process_cpu"]
+    return result
+
+
+def naive_pairs(texts):
+    """All pairs at the threshold, by Python sets and an index of shingles."""
+    sets = [set(shingles(text)) for text in texts]
+    index = collections.defaultdict(list)
+    pairs = set()
+    for document, grams in enumerate(sets):
+        shared = collections.Counter(other for gram in grams for other in index[gram])
+        for other, count in shared.items():
+            if count / (len(grams) + len(sets[other]) - count) >= THRESHOLD:
+                pairs.add((other, document))
+        for gram in grams:
+            index[gram].append(document)
+    return pairs
+
+
+def check_truth(title, source, folder):
+    """The exact join against plain sets, on a sample that is small enough for them."""
+    with open(source) as lines:
+        texts = [json.loads(line)["text"] for line in lines]
+    atlas = folder / "checked.atlas"
+    scan(source, atlas)
+    similar(atlas, "transitive", "--exact")
+    found, wanted = Answer.of_atlas(atlas).pairs, naive_pairs(texts)
+    missed, added = len(wanted - found), len(found - wanted)
+    print(f"exact join against plain sets, {title}, {len(texts)} documents: {len(wanted)} pairs, {missed} missed, {added} too many")
+    return {"title": title, "documents": len(texts), "pairs": len(wanted), "missed": missed, "added": added}
+
+
+def real_texts():
+    """Sources of Python's library and, on Debian, the licences of its packages, which are full of near-copies; words alone, in lower
+    case, so that every engine cuts them alike."""
+    texts = list(library_texts())
+    for file in sorted(pathlib.Path("/usr/share/doc").glob("*/copyright")):
+        try:
+            texts.append(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):
+            pass
+    for text in texts:
+        words = re.findall(r"[a-z0-9]+", text.lower())
+        # What has no shingle is left out: engines differ in what they make of it.
+        if len(words) >= SIZE:
+            yield " ".join(words)
+
+
+HEADINGS = f"{'':44} {'MB/cpu s':>9} {'us/doc':>8} {'ours is':>8} {'cpu s':>7} {'start':>6} {'wall s':>7} {'peak MB':>8}   recall  precis.  pair r.  pair p."
+
+
+def show(row):
+    if "error" in row:
+        print(f"{row['name']:44} {row['error']}")
+        return
+    ratio = f"{row['ratio']:7.1f}x" if row.get("ratio") else ""
+    start = f"{row['start_cpu']:6.2f}" if "start_cpu" in row else ""
+    shares = "  ".join(f"{row[name]:7.4f}" if name in row else "      -" for name in ["recall", "precision", "pair_recall", "pair_precision"])
+    print(
+        f"{row['name']:44} {row['mb_per_cpu_second']:9.2f} {row['cpu_us_per_document']:8.1f} {ratio:>8} {row['cpu_seconds']:7.2f} {start:>6} "
+        f"{row['wall_seconds']:7.1f} {row['peak_memory'] / 1e6:8.0f}  {shares}"
+    )
+
+
+def compare(title, source, folder, engines, starts):
+    """One table: all engines on one sample."""
+    atlas = folder / "atlas"
+    with open(source) as lines:
+        # A reader that skips them, as datatrove's does, would number all that follows otherwise than we do.
+        if any(not json.loads(line)["text"].strip() for line in lines):
+            raise ValueError(f"{title}: a text is empty")
+    result = best(lambda: ours(source, atlas, "transitive"))
+    volume, documents = result["text_bytes"], result["documents"]
+    found = {"transitive": Answer.of_atlas(atlas)}
+    similar(atlas, "centred")
+    found["centred"] = Answer.of_atlas(atlas)
+    exact = similar(atlas, "transitive", "--exact")
+    truth = {"transitive": Answer.of_atlas(atlas)}
+    similar(atlas, "centred", "--exact")
+    truth["centred"] = Answer.of_atlas(atlas)
+    clusters = len(set(truth["transitive"].clusters.values()))
+    print(f"\n{title}: {volume / 1e6:.1f} MB of text, {documents} documents, {len(truth['transitive'].pairs)} true pairs in {clusters} clusters")
+    print(HEADINGS)
+    rows = []
+
+    def add(name, measured, judged=None):
+        row = {"name": name, **measured, **(judged or {})}
+        if "error" not in row:
+            row["mb_per_cpu_second"] = volume / row["cpu_seconds"] / 1e6
+            row["cpu_us_per_document"] = row["cpu_seconds"] / documents * 1e6
+        rows.append(row)
+        return row
+
+    first = add(f"{OURS}, transitive", result, judge(found["transitive"], truth["transitive"]))
+    show(first)
+    second = best(lambda: ours(source, folder / "centred", "centred"), 2)
+    show(add(f"{OURS}, centred", second, judge(found["centred"], truth["centred"])))
+    exact.pop("atlas", None)
+    exact["cpu_seconds"] = result["scan_cpu"] + exact["process_cpu"]
+    exact["wall_seconds"] += result["scan_wall"]
+    show(add(f"{OURS}, exact join, transitive", exact, judge(truth["transitive"], truth["transitive"])))
+    for name, label, times, _ in engines:
+        try:
+            output = folder / f"{name}.out"
+            measured = best(lambda: peer(name, source, output), times)
+            answer = Answer.of_peer(output)
+            row = add(label, measured, judge(answer, truth["transitive"]))
+            row["clusters"] = len(set(answer.clusters.values()))
+            row["start_cpu"] = starts.get(name, 0.0)
+            row["ratio"] = row["cpu_seconds"] / first["cpu_seconds"]
+            row["ratio_without_start"] = (row["cpu_seconds"] - row["start_cpu"]) / first["cpu_seconds"]
+        except Exception as error:  # a peer that cannot be had is told, not hidden
+            row = add(label, {"error": f"{type(error).__name__}: {error}"})
+        show(row)
+    judged = [row for row in rows if row.get("clusters") and "ratio" in row]
+    if judged:
+        fastest = min(judged, key=lambda row: row["ratio"])
+        best_recall = max(judged, key=lambda row: row["recall"])
+        print(f"against the fastest peer, {fastest['name']}: {fastest['ratio']:.1f} times per processor second (10 or more is wanted)")
+        print(f"recall {first['recall']:.4f} against the best peer's {best_recall['recall']:.4f} ({best_recall['name']})")
+    return {"title": title, "text_bytes": volume, "documents": documents, "rows": rows}
+
+
+def growth(folder, megabytes):
+    print(f"\ngrowth: {'documents':>10} {'MB':>7} {'scan us/doc':>12} {'similar us/doc':>15} {'MB/cpu s':>9} {'peak MB':>8} {'pairs':>9}")
+    rows = []
+    for factor in [1, 2, 4, 8]:
+        source, atlas = generate(folder / "grown.jsonl", megabytes * factor, "text", "jsonl", MEAN_WORDS), folder / "grown.atlas"
+        result = best(lambda: ours(source, atlas, "transitive"), 2)
+        documents, volume = result["documents"], result["text_bytes"]
+        pairs = len(Answer.of_atlas(atlas).pairs)
+        row = {
+            "factor": factor,
+            "pairs": pairs,
+            "scan_us_per_document": result["scan_cpu"] / documents * 1e6,
+            "similar_us_per_document": result["similar_cpu"] / documents * 1e6,
+            **result,
+        }
+        rows.append(row)
+        print(
+            f"{factor:5}x  {documents:10} {volume / 1e6:7.0f} {row['scan_us_per_document']:12.1f} {row['similar_us_per_document']:15.1f} "
+            f"{volume / result['cpu_seconds'] / 1e6:9.1f} {result['peak_memory'] / 1e6:8.0f} {pairs:9}"
+        )
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mb", type=float, default=20, help="the sample that all are measured on")
+    parser.add_argument("--large-mb", type=float, default=400, help="a second one, for those that are quick enough; 0 for none")
+    parser.add_argument("--growth-mb", type=float, default=50, help="the smallest of the webs that grow; 0 for none")
+    parser.add_argument("--only", help="peers to run, with commas between them; all by default")
+    parser.add_argument("--no-real", action="store_true", help="leave out real text")
+    parser.add_argument("--out", type=pathlib.Path, help="write the results here as JSON as well")
+    arguments = parser.parse_args()
+    engines = [engine for engine in ENGINES if not arguments.only or engine[0] in arguments.only.split(",")]
+    if importlib.util.find_spec("pyspark") is None and any(engine[0] == "spark" for engine in engines):
+        print("pyspark is not installed: Spark is left out")
+        engines = [engine for engine in engines if engine[0] != "spark"]
+    told = machine(["datasketch", "rensa", "datatrove", "pyspark", "numpy", "orjson"], ["gaoya", "onionskin"])
+    print(f"{told['processor']}, {told['cores']} cores, load {told['load']}; {told['versions']}")
+    results = {"machine": told, "threshold": THRESHOLD, "shingle": SIZE, "recipe": RECIPE, "unfair": UNFAIR, "tables": []}
+
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        source = generate(folder / "common.jsonl", arguments.mb, "text", "jsonl", MEAN_WORDS)
+        small = generate(folder / "small.jsonl", min(4, arguments.mb), "text", "jsonl", MEAN_WORDS)
+        results["truth"] = [check_truth("generated web", small, folder)]
+        # What a job takes that has one document to do: the start of an interpreter and its imports.
+        start = write_jsonl(folder / "start.jsonl", ["one two three four five six seven"])
+        starts = {}
+        for name, *_ in engines:
+            try:
+                starts[name] = peer(name, start, folder / "start.out")["cpu_seconds"]
+            except Exception:  # told with the sample
+                pass
+        results["tables"].append(compare("generated web", source, folder, engines, starts))
+        if not arguments.no_real:
+            real = write_jsonl(folder / "real.jsonl", real_texts())
+            results["truth"].append(check_truth("real text", real, folder))
+            results["tables"].append(compare("real text", real, folder, engines, starts))
+        if arguments.large_mb:
+            source = generate(folder / "large.jsonl", arguments.large_mb, "text", "jsonl", MEAN_WORDS)
+            quick = [engine for engine in engines if engine[3]]
+            results["tables"].append(compare("large generated web", source, folder, quick, starts))
+        if arguments.growth_mb:
+            results["growth"] = growth(folder, arguments.growth_mb)
+    print("\nwhat is not alike:")
+    for line in UNFAIR:
+        print(f"- {line}")
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
