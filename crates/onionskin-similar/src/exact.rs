@@ -41,7 +41,7 @@ pub fn exact_copies(
     // The number of words beside the fingerprint makes a false meeting of two texts rarer still.
     let mut texts = Sorter::<(u64, u32, u32)>::new(params())?;
     let mut payloads = Sorter::<Payload>::new(params())?;
-    let mut documents = atlas.documents()?;
+    let mut documents = atlas.documents()?.only(&["media_type", "tokens", "payload_sha1", "text_fp"]);
     let mut n_documents = 0;
     while let Some(batch) = documents.next_batch()? {
         for row in batch.rows() {

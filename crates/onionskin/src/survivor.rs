@@ -84,7 +84,13 @@ impl Survivor {
             Survivor::MostLinked => Some(links_in(atlas, resources)?.peekable()),
             _ => None,
         };
-        let mut documents = atlas.documents()?;
+        let columns: &[&'static str] = match self {
+            Survivor::Smallest | Survivor::MostLinked => &["site", "text_fp"],
+            Survivor::Longest => &["site", "text_fp", "tokens"],
+            Survivor::Earliest => &["site", "text_fp", "fetched_at"],
+            Survivor::Preferred(_) => &["site", "text_fp", "source", "url"],
+        };
+        let mut documents = atlas.documents()?.only(columns);
         let mut rows: std::vec::IntoIter<Attributes> = Vec::new().into_iter();
         Ok(Box::new(std::iter::from_fn(move || {
             loop {

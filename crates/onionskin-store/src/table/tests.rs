@@ -57,12 +57,19 @@ fn documents_come_back_as_they_went() {
     let bytes = std::fs::read(&meta.file).unwrap();
     assert_eq!((meta.bytes, meta.xxh3), (bytes.len() as u64, xxhash_rust::xxh3::xxh3_64(&bytes)));
     let mut rows = Vec::new();
-    for batch in DocumentsReader::new([meta.file, other.file]) {
+    for batch in DocumentsReader::new([&*meta.file, &*other.file]) {
         let batch = batch.unwrap();
         assert_eq!(batch.record_batch().num_columns(), 14);
         rows.extend(batch.rows().map(|row| format!("{row:?}")));
     }
     assert_eq!(rows, [format!("{full:?}"), format!("{bare:?}")]);
+    // Of some columns only, the others are as if there were nothing in them.
+    let some =
+        DocumentsReader::new([&*meta.file]).only(&["source", "text_fp"]).next_batch().unwrap().unwrap();
+    assert_eq!(some.record_batch().num_columns(), 3);
+    let expected =
+        DocumentRow { doc: 7, source: full.source, text_fp: full.text_fp, ..DocumentRow::default() };
+    assert_eq!(some.row(0), expected);
 }
 
 #[test]

@@ -118,6 +118,13 @@ impl DocumentsReader {
         DocumentsReader { reader: TableReader::new(Table::Documents, inputs) }
     }
 
+    /// Reads these columns only, and `doc`. The others are empty, zero or none in every row.
+    pub fn only(mut self, columns: &[&'static str]) -> DocumentsReader {
+        let columns: Vec<&'static str> = ["doc"].iter().chain(columns).copied().collect();
+        self.reader = self.reader.columns(&columns);
+        self
+    }
+
     /// Leaves out row groups without documents of this range; others of the row groups that are read still come.
     pub fn within(mut self, documents: std::ops::RangeInclusive<u32>) -> DocumentsReader {
         self.reader = self.reader.within("doc", i64::from(*documents.start())..=i64::from(*documents.end()));
@@ -128,22 +135,37 @@ impl DocumentsReader {
     pub fn next_batch(&mut self) -> Result<Option<DocumentBatch>, TableError> {
         let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
         let columns = Columns { batch: &batch, table: &Table::Documents, file };
+        let rows = batch.num_rows();
+        let read = |name: &str| batch.column_by_name(name).is_some();
+        let strings = |name: &str| {
+            if read(name) { columns.strings(name) } else { Ok(StringArray::new_null(rows)) }
+        };
+        let sizes = |name: &str| {
+            if read(name) { columns.sizes(name) } else { Ok(Int64Array::new_null(rows)) }
+        };
         Ok(Some(DocumentBatch {
             doc: columns.ids("doc")?,
-            id: columns.strings("id")?,
-            url: columns.strings("url")?,
-            site: columns.ids("site")?,
-            source: columns.strings("source")?,
-            offset: columns.sizes("offset")?,
-            media_type: columns.strings("media_type")?,
-            bytes: columns.sizes("bytes")?,
-            tokens: columns.sizes("tokens")?,
-            title: columns.strings("title")?,
-            canonical_url: columns.strings("canonical_url")?,
-            fetched_at: columns
-                .typed("fetched_at", |array| array.as_primitive_opt::<TimestampMicrosecondType>())?,
-            payload_sha1: columns.typed("payload_sha1", |array| array.as_fixed_size_binary_opt())?,
-            text_fp: columns.integers("text_fp")?,
+            id: strings("id")?,
+            url: strings("url")?,
+            site: if read("site") { columns.ids("site")? } else { Int64Array::new_null(rows) },
+            source: strings("source")?,
+            offset: sizes("offset")?,
+            media_type: strings("media_type")?,
+            bytes: sizes("bytes")?,
+            tokens: sizes("tokens")?,
+            title: strings("title")?,
+            canonical_url: strings("canonical_url")?,
+            fetched_at: if read("fetched_at") {
+                columns.typed("fetched_at", |array| array.as_primitive_opt::<TimestampMicrosecondType>())?
+            } else {
+                TimestampMicrosecondArray::new_null(rows)
+            },
+            payload_sha1: if read("payload_sha1") {
+                columns.typed("payload_sha1", |array| array.as_fixed_size_binary_opt())?
+            } else {
+                FixedSizeBinaryArray::new_null(20, rows)
+            },
+            text_fp: if read("text_fp") { columns.integers("text_fp")? } else { Int64Array::new_null(rows) },
             batch,
         }))
     }

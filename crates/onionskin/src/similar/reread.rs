@@ -74,7 +74,7 @@ impl SetSource for Reread {
             options: Arc::clone(&self.options),
             scratch: Scratch::new(&self.options),
             tasks: None,
-            rows: Places::new(self.atlas.documents()?),
+            rows: Places::new(self.atlas.documents()?.only(&["source", "offset"])),
             analyzer: Analyzer::new(&self.recipe, 0),
             sets: VecDeque::new(),
             spare: Vec::new(),
