@@ -25,7 +25,9 @@ impl Bound {
         shared > 0
             && match self {
                 Bound::Overlap(threshold) => shared >= threshold.get(),
-                Bound::Resemblance(least) => both / (n_a + n_b - u64::from(shared)) as f64 >= least,
+                Bound::Resemblance(least) => {
+                    both / (n_a + n_b).saturating_sub(u64::from(shared)) as f64 >= least
+                }
                 Bound::Share(least) => both / n_a.max(n_b) as f64 >= least,
             }
     }

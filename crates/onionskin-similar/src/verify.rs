@@ -28,7 +28,8 @@ pub struct SharedPair {
 impl SharedPair {
     /// |A∩B| / |A∪B|.
     pub fn resemblance(&self) -> f64 {
-        let union = u64::from(self.size_a) + u64::from(self.size_b) - u64::from(self.shared);
+        // A table from elsewhere may claim to share more than there is.
+        let union = (u64::from(self.size_a) + u64::from(self.size_b)).saturating_sub(u64::from(self.shared));
         if union == 0 { 0.0 } else { f64::from(self.shared) / union as f64 }
     }
 

@@ -1,5 +1,7 @@
 //! What the tests of several stages share.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use onionskin_store::staging::StageKind;
@@ -65,4 +67,22 @@ pub(crate) fn write_similar(atlas: &Path, threshold: Option<f64>, pairs: &[PairR
             manifest.stages.insert("similar".to_owned(), json!({ "threshold": threshold }));
         })
         .unwrap();
+}
+
+/// Every file below a folder, by path.
+pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(here) = folders.pop() {
+        for entry in fs::read_dir(here).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, fs::read(path).unwrap());
+            }
+        }
+    }
+    found
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// A folder that goes with the test.
 pub struct Dir(tempfile::TempDir);
@@ -77,6 +78,47 @@ impl Outcome {
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
+    }
+}
+
+/// Runs a command again and again, killing it at moments that differ from run to run, until it has been killed `kills` times and then
+/// ended by itself. `whole` is about how long it takes. Returns how often it was killed.
+pub fn run_through_kills(command: impl Fn() -> Command, whole: Duration, kills: u32) -> u32 {
+    let mut killed = 0;
+    for attempt in 0..1000 {
+        let mut child = command().stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        if killed < kills {
+            // Long enough to get somewhere, short enough to be killed.
+            let share = [0.05, 0.3, 0.12, 0.5, 0.2, 0.7, 0.35, 0.15][attempt % 8];
+            std::thread::sleep(whole.mul_f64(share).max(Duration::from_millis(5)));
+            if child.try_wait().unwrap().is_none() {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                killed += 1;
+                continue;
+            }
+        }
+        child.wait().unwrap();
+        break;
+    }
+    assert!(killed > 0, "no run was killed");
+    killed
+}
+
+/// How often to kill: more where there is time.
+pub fn kills() -> u32 {
+    if std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some() { 12 } else { 4 }
+}
+
+/// Fails on the first file that differs.
+pub fn assert_same_files(
+    found: &BTreeMap<String, Vec<u8>>,
+    expected: &BTreeMap<String, Vec<u8>>,
+    when: &str,
+) {
+    assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
+    for (name, bytes) in found {
+        assert!(bytes == &expected[name], "{name} differs {when}");
     }
 }
 

@@ -137,26 +137,3 @@ proptest! {
         prop_assert!(check(&records, 10 << 10, false).runs > 0);
     }
 }
-
-/// Not a test of correctness: prints how fast records are sorted. Run with `--release --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn speed_of_sort() {
-    let n = 20_000_000u64;
-    for (name, mib) in [("in memory", 512), ("spilled", 32)] {
-        let dir = tempfile::tempdir().unwrap();
-        let mut sorter = Sorter::new(SortParams::new(dir.path(), MemoryBudget::from_mib(mib))).unwrap();
-        let start = crate::process::cpu_seconds();
-        for i in 0..n {
-            sorter.push((i.wrapping_mul(0x9E37_79B9_7F4A_7C15), i as u32)).unwrap();
-        }
-        let mut stream = sorter.finish().unwrap();
-        let (mut block, mut count) = (Vec::new(), 0);
-        while stream.next_block(&mut block, 4096).unwrap() {
-            count += block.len() as u64;
-        }
-        let seconds = crate::process::cpu_seconds() - start;
-        assert_eq!(count, n);
-        println!("{name}: {:.1} M records a CPU second, {:?}", n as f64 / 1e6 / seconds, stream.stats());
-    }
-}

@@ -323,29 +323,3 @@ proptest! {
         prop_assert_eq!(rows, naive);
     }
 }
-
-/// Not a test of correctness: prints how fast chunks are written. Run with `--release --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement"]
-fn speed_of_chunks() {
-    let dir = tempfile::tempdir().unwrap();
-    let fps: Vec<u64> = (0..1000u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
-    for round in 0..3 {
-        let mut writer = ChunksWriter::new(part(dir.path(), "c.parquet", Table::Chunks(w4())));
-        let start = crate::process::cpu_seconds();
-        for doc in 0..50_000u32 {
-            writer.push(doc, &fps).unwrap();
-        }
-        let meta = writer.finish(false).unwrap();
-        let seconds = crate::process::cpu_seconds() - start;
-        println!("round {round}: wrote {:.1} M rows a CPU second", meta.rows as f64 / 1e6 / seconds);
-        let start = crate::process::cpu_seconds();
-        let mut reader = ChunksReader::new(w4(), [meta.file]);
-        let mut sum = 0u64;
-        while let Some((doc, fps)) = reader.next_group().unwrap() {
-            sum = fps.iter().fold(sum ^ u64::from(doc), |sum, fp| sum.wrapping_add(*fp));
-        }
-        let seconds = crate::process::cpu_seconds() - start;
-        println!("round {round}: read {:.1} M rows a CPU second ({sum:x})", 50.0 / seconds);
-    }
-}

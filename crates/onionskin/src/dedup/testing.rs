@@ -1,6 +1,5 @@
 //! A folder with inputs, an atlas and clusters that a test writes down.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -147,24 +146,6 @@ pub(crate) fn write_clusters(atlas: &Path, clusters: &[Cluster], pairs: &[PairRo
 pub(crate) fn pair(a: u32, b: u32, resemblance: f64, containment_a: f64, containment_b: f64) -> PairRow {
     let method = Method::Resemblance;
     PairRow { a, b, shared: 7, resemblance, containment_a, containment_b, method }
-}
-
-/// Every file below a folder, by path.
-pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(here) = folders.pop() {
-        for entry in fs::read_dir(here).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(folder).unwrap().display().to_string();
-                found.insert(name, fs::read(path).unwrap());
-            }
-        }
-    }
-    found
 }
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -1,8 +1,9 @@
 use onionskin_store::table::CopyKind;
 use onionskin_testkit::{Preset, Web, WebSpec};
 
-use super::testing::{Bench, exact, files, near, pair};
+use super::testing::{Bench, exact, near, pair};
 use super::*;
+use crate::testing::files;
 
 const LINES: &str = "{\"id\":\"a\",\"url\":\"http://one.example/a\",\"text\":\"a rose is a rose\"}
 {\"id\":\"b\",\"url\":\"http://one.example/b\",\"text\":\"A rose is a rose!\"}

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -9,24 +8,7 @@ use onionskin_testkit::{Composer, Preset, WarcOptions, Web, WebSpec};
 
 use super::*;
 use crate::progress::Quiet;
-
-/// Every file of an atlas, by path.
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(here) = folders.pop() {
-        for entry in fs::read_dir(here).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(folder).unwrap().display().to_string();
-                found.insert(name, fs::read(path).unwrap());
-            }
-        }
-    }
-    found
-}
+use crate::testing::files;
 
 fn demo_web(pages: u64) -> Web {
     Web::new(&WebSpec::of(Preset::Demo, pages, 7)).unwrap()
