@@ -22,7 +22,13 @@ macro_rules! twin {
 
         impl From<$of> for $name {
             fn from(of: $of) -> $name {
-                $name { $($field: of.$field.into()),+ }
+                $name { $($field: of.$field),+ }
+            }
+        }
+
+        impl From<&$name> for $of {
+            fn from(twin: &$name) -> $of {
+                Self { $($field: twin.$field),+ }
             }
         }
     };
@@ -130,38 +136,13 @@ impl State {
     }
 
     pub fn summary(self, job: &Job<'_>) -> SimilarSummary {
-        let State { exact, candidates, verified, join, .. } = &self;
         SimilarSummary {
             documents: job.documents,
-            exact: ExactStats {
-                texts: exact.texts,
-                copies: exact.copies,
-                spilled_bytes: exact.spilled_bytes,
-            },
+            exact: (&self.exact).into(),
             filter: job.filter,
-            candidates: CandidateStats {
-                documents: candidates.documents,
-                buckets: candidates.buckets,
-                crowded_buckets: candidates.crowded_buckets,
-                largest_bucket: candidates.largest_bucket,
-                spilled_bytes: candidates.spilled_bytes,
-            },
-            verified: VerifyStats {
-                candidates: verified.candidates,
-                verified: verified.verified,
-                passes: verified.passes,
-                spilled_bytes: verified.spilled_bytes,
-            },
-            join: JoinStats {
-                records: join.records,
-                groups: join.groups,
-                pairs_enumerated: join.pairs_enumerated,
-                candidates: join.candidates,
-                pairs: join.pairs,
-                passes: join.passes,
-                spilled_bytes: join.spilled_bytes,
-                peak_bytes: join.peak_bytes,
-            },
+            candidates: (&self.candidates).into(),
+            verified: (&self.verified).into(),
+            join: (&self.join).into(),
             near_pairs: self.near_pairs,
             texts_read_again: job.reread.is_some(),
             recall: self.recall.as_ref().map(Recall::from),
