@@ -16,8 +16,9 @@ const LEVELS: &[(&str, u32)] = &[
     ("onionskin-testkit", 1),
     ("onionskin-corpus", 2),
     ("onionskin-similar", 2),
-    ("onionskin", 3),
-    ("onionskin-cli", 4),
+    ("onionskin-mirror", 3),
+    ("onionskin", 4),
+    ("onionskin-cli", 5),
 ];
 
 /// Files that may have unsafe code, by the end of their path.
