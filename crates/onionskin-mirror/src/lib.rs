@@ -1,4 +1,24 @@
 //! Replicated collections of linked pages.
 //!
-//! Cho, Shivakumar and Garcia-Molina 2000: similar pages are trivial clusters; clusters whose pages link to each other in the same way grow
-//! into collections, and a collection that stands on several sites is a mirror.
+//! Cho, Shivakumar and Garcia-Molina 2000: similar pages are *trivial clusters*; clusters whose pages link to each other in the same way
+//! grow into *collections*, and a collection that stands in several places is replicated.
+//!
+//! ```text
+//!  trivial clusters + links ──▶ link summary (a, b, s, d)      (summary)
+//!  summary ──▶ edges where the merge condition holds ──▶ components
+//!  component ──▶ replicas, slot by slot      (grow: strict, extended; tolerant: beyond the paper)
+//!  groups ──▶ definitions checked      (check)
+//! ```
+
+pub mod check;
+pub mod graph;
+pub mod grow;
+mod matching;
+mod model;
+pub mod summary;
+
+pub use graph::{Graph, Page};
+pub use model::{Group, Member, Merge, Replica, Role, UnknownMerge};
+
+#[cfg(test)]
+mod testing;

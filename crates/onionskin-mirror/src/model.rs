@@ -1,0 +1,162 @@
+//! What is found: groups of replicas, their pages slot by slot.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// When trivial clusters grow together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Merge {
+    /// a = s = d = b: every copy has every page (Cho et al. 2000, section 3.1).
+    Strict,
+    /// a = s ≥ d = b: what some copies only link to is a virtual page of theirs (section 4).
+    Extended,
+    /// Most copies have most pages: pages may be missing, added and changed, and gaps are bridged (section 6 asks for it).
+    #[default]
+    Tolerant,
+}
+
+/// Not a merge condition.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown merge condition {name:?}; known are strict, extended, tolerant")]
+pub struct UnknownMerge {
+    /// What was given.
+    pub name: String,
+}
+
+impl Merge {
+    /// Every condition.
+    pub const ALL: [Merge; 3] = [Merge::Strict, Merge::Extended, Merge::Tolerant];
+
+    /// The word on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Merge::Strict => "strict",
+            Merge::Extended => "extended",
+            Merge::Tolerant => "tolerant",
+        }
+    }
+
+    /// Whether two clusters of sizes `a` and `b` merge, of which `s` pages link to `d` pages.
+    ///
+    /// ```
+    /// use onionskin_mirror::Merge;
+    /// assert!(Merge::Strict.holds(3, 3, 3, 3) && Merge::Extended.holds(3, 3, 3, 3));
+    /// assert!(!Merge::Strict.holds(2, 1, 2, 1) && Merge::Extended.holds(2, 1, 2, 1));
+    /// assert!(!Merge::Extended.holds(8, 8, 7, 7) && Merge::Tolerant.holds(8, 8, 7, 7));
+    /// ```
+    pub fn holds(self, a: u32, b: u32, s: u32, d: u32) -> bool {
+        match self {
+            Merge::Strict => a == s && s == d && d == b,
+            Merge::Extended => a == s && s >= d && d == b,
+            // More than half of either, and two at least: one copy is no evidence.
+            Merge::Tolerant => s.min(d) >= 2 && u64::from(s) * 2 > u64::from(a) && u64::from(d) * 2 > u64::from(b),
+        }
+    }
+}
+
+impl fmt::Display for Merge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Merge {
+    type Err = UnknownMerge;
+
+    fn from_str(name: &str) -> Result<Merge, UnknownMerge> {
+        let found = Merge::ALL.into_iter().find(|merge| merge.as_str() == name);
+        found.ok_or_else(|| UnknownMerge { name: name.to_owned() })
+    }
+}
+
+/// What a page is in its replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Similar to the pages of the same slot in other replicas.
+    Copy,
+    /// Not there, but linked to, on another replica (Cho et al. 2000, section 4).
+    Virtual,
+    /// At the same place as the pages of its slot, but no longer similar to them.
+    Changed,
+    /// Of this replica alone.
+    Added,
+    /// A second address of the page that has this slot.
+    Alias,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Role; 5] = [Role::Copy, Role::Virtual, Role::Changed, Role::Added, Role::Alias];
+
+    /// The word in the table.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Copy => "copy",
+            Role::Virtual => "virtual",
+            Role::Changed => "changed",
+            Role::Added => "added",
+            Role::Alias => "alias",
+        }
+    }
+
+    /// Whether a crawler that has the other replicas knows what the page says.
+    pub fn is_copy(self) -> bool {
+        matches!(self, Role::Copy | Role::Alias)
+    }
+}
+
+/// A page of a replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// Which page of the collection it is.
+    pub slot: u32,
+    /// The document.
+    pub doc: u32,
+    /// What it is there.
+    pub role: Role,
+}
+
+/// One copy of a collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replica {
+    /// The site that it stands on.
+    pub site: u32,
+    /// Its pages, by slot; one of every slot at most, aliases apart.
+    pub members: Vec<Member>,
+}
+
+impl Replica {
+    /// The page that has a slot.
+    pub fn page(&self, slot: u32) -> Option<Member> {
+        let start = self.members.partition_point(|member| member.slot < slot);
+        let here = self.members[start..].iter().take_while(|member| member.slot == slot);
+        here.copied().find(|member| member.role != Role::Alias)
+    }
+
+    /// Pages that stand on its own site.
+    pub fn own_pages(&self) -> impl Iterator<Item = Member> {
+        self.members.iter().copied().filter(|member| member.role != Role::Virtual)
+    }
+}
+
+/// Copies of one collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Slots are below this.
+    pub slots: u32,
+    /// The slot of the natural root.
+    pub root: u32,
+    /// The replica that the others are measured by.
+    pub principal: usize,
+    /// All replicas, in order of their first document.
+    pub replicas: Vec<Replica>,
+}
+
+impl Group {
+    /// The page to begin with in a replica: that of the root slot, else its first.
+    pub fn root_of(&self, replica: usize) -> Option<u32> {
+        let replica = self.replicas.get(replica)?;
+        let at_root = replica.page(self.root).or_else(|| replica.members.first().copied());
+        at_root.map(|member| member.doc)
+    }
+}
