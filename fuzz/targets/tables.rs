@@ -6,7 +6,7 @@
 libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |data: &[u8]| {
     use onionskin_store::Table;
     let Some((kind, data)) = data.split_first() else { return };
-    let table = match kind % 10 {
+    let table = match kind % 13 {
         0 => Table::Documents,
         1 => Table::Sites,
         2 => Table::Links,
@@ -17,7 +17,9 @@ libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |data:
         7 => Table::Clusters,
         8 => Table::ClusterStats,
         9 => Table::Collections,
-        _ => Table::CollectionPages,
+        10 => Table::CollectionPages,
+        11 => Table::CollectionGroups,
+        _ => Table::UrlRules,
     };
     let _ = onionskin_store::untrusted::table(&table, data);
 });

@@ -11,11 +11,14 @@
 //! ```
 
 pub mod check;
+pub mod component;
 pub mod graph;
 pub mod grow;
 mod matching;
 mod model;
+pub mod place;
 pub mod summary;
+pub mod tolerant;
 
 pub use graph::{Graph, Page};
 pub use model::{Group, Member, Merge, Replica, Role, UnknownMerge};

@@ -10,8 +10,9 @@ use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, ManifestError, TableEn
 use crate::schema::{ChunkingName, Table};
 use crate::storage::{Disk, Storage, checksum_file, list, replace_file};
 use crate::table::{
-    ChunksReader, ClusterStatsReader, ClustersReader, DocumentsReader, FeaturesReader, Input, LinksReader,
-    PairsReader, SitesReader, SketchesReader, TableError, TableReader,
+    ChunksReader, ClusterStatsReader, ClustersReader, CollectionGroupsReader, CollectionPagesReader,
+    CollectionsReader, DocumentsReader, FeaturesReader, Input, LinksReader,
+    PairsReader, SitesReader, SketchesReader, TableError, TableReader, UrlRulesReader,
 };
 
 /// No manifest is longer; a file that is, is not read into memory.
@@ -204,6 +205,26 @@ impl Atlas {
         Ok(ClusterStatsReader::new(self.files("cluster_stats")?))
     }
 
+    /// Reads `collections`.
+    pub fn collections(&self) -> Result<CollectionsReader, AtlasError> {
+        Ok(CollectionsReader::new(self.files("collections")?))
+    }
+
+    /// Reads `collection_pages`.
+    pub fn collection_pages(&self) -> Result<CollectionPagesReader, AtlasError> {
+        Ok(CollectionPagesReader::new(self.files("collection_pages")?))
+    }
+
+    /// Reads `collection_groups`.
+    pub fn collection_groups(&self) -> Result<CollectionGroupsReader, AtlasError> {
+        Ok(CollectionGroupsReader::new(self.files("collection_groups")?))
+    }
+
+    /// Reads `url_rules`.
+    pub fn url_rules(&self) -> Result<UrlRulesReader, AtlasError> {
+        Ok(UrlRulesReader::new(self.files("url_rules")?))
+    }
+
     /// Reads any table as batches.
     pub fn read(&self, table: &Table) -> Result<TableReader, AtlasError> {
         Ok(TableReader::new(table.clone(), self.files(&table.name())?))
@@ -301,6 +322,8 @@ pub(crate) fn table_of_name(name: &str) -> Option<Table> {
         "cluster_stats" => Table::ClusterStats,
         "collections" => Table::Collections,
         "collection_pages" => Table::CollectionPages,
+        "collection_groups" => Table::CollectionGroups,
+        "url_rules" => Table::UrlRules,
         other => Table::chunks(other.strip_prefix("chunks.")?)?,
     })
 }

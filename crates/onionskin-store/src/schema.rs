@@ -77,6 +77,10 @@ pub enum Table {
     Collections,
     /// The pages of each replica.
     CollectionPages,
+    /// One row a collection: what it is, how often and why it is copied.
+    CollectionGroups,
+    /// Rewritings of addresses under which pages stay the same.
+    UrlRules,
 }
 
 /// How a column is laid out in the file.
@@ -116,7 +120,11 @@ impl Table {
     pub fn row_group_rows(&self) -> usize {
         match self {
             Table::Documents => 64 << 10,
-            Table::Sites | Table::Collections | Table::ClusterStats => 128 << 10,
+            Table::Sites
+            | Table::Collections
+            | Table::ClusterStats
+            | Table::CollectionGroups
+            | Table::UrlRules => 128 << 10,
             Table::Links | Table::Chunks(_) => 1 << 20,
             Table::Sketches { len } => group_rows(*len, 4),
             Table::Features { len } => group_rows(*len, 8),
@@ -133,7 +141,10 @@ impl Table {
             Table::Pairs => &["a", "b"],
             Table::Clusters => &["cluster", "doc"],
             Table::ClusterStats => &["cluster"],
-            Table::Collections | Table::CollectionPages => &[],
+            Table::Collections => &["group", "replica"],
+            Table::CollectionPages => &["group", "replica", "slot", "doc"],
+            Table::CollectionGroups => &["group"],
+            Table::UrlRules => &["rule"],
         }
     }
 
@@ -210,10 +221,50 @@ impl Table {
                 maybe_text("root_url"),
                 int("pages"),
                 flag("is_principal"),
+                text("folder", Layout::Plain),
+                text("kind", Layout::Repeating),
+                share("coverage"),
+                int("copies"),
+                int("changed"),
+                int("added"),
+                int("missing"),
+                int("virtual_pages"),
+                int("bytes"),
+                text("newer", Layout::Repeating),
             ],
-            Table::CollectionPages => {
-                vec![id("group"), id("replica"), id("slot"), id("doc"), flag("is_virtual")]
-            }
+            Table::CollectionPages => vec![
+                id("group"),
+                id("replica"),
+                id("slot"),
+                id("doc"),
+                flag("is_virtual"),
+                text("role", Layout::Repeating),
+            ],
+            Table::CollectionGroups => vec![
+                id("group"),
+                text("kind", Layout::Repeating),
+                text("name", Layout::Plain),
+                int("replicas"),
+                int("slots"),
+                int("sites"),
+                int("pages"),
+                int("bytes"),
+                int("duplicate_pages"),
+                int("duplicate_bytes"),
+                flag("is_noise"),
+                text("evidence", Layout::Plain),
+            ],
+            Table::UrlRules => vec![
+                id("rule"),
+                maybe_text("host"),
+                text("kind", Layout::Repeating),
+                text("pattern", Layout::Plain),
+                int("support"),
+                int("checked"),
+                share("confidence"),
+                text("example_from", Layout::Plain),
+                text("example_to", Layout::Plain),
+            ],
         }
     }
 }
@@ -257,6 +308,8 @@ impl fmt::Display for Table {
             Table::ClusterStats => f.write_str("cluster_stats"),
             Table::Collections => f.write_str("collections"),
             Table::CollectionPages => f.write_str("collection_pages"),
+            Table::CollectionGroups => f.write_str("collection_groups"),
+            Table::UrlRules => f.write_str("url_rules"),
         }
     }
 }

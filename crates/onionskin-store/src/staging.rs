@@ -35,8 +35,9 @@ use crate::raw::{RawError, RawRecords, RawWriter, Record};
 use crate::schema::{ChunkingName, Table};
 use crate::storage::{Disk, Storage, StorageFile};
 use crate::table::{
-    ChunksWriter, ClusterStatsWriter, ClustersWriter, DocumentsWriter, FeaturesWriter, LinksWriter,
-    PairsWriter, PartMeta, PartParams, PartWriter, SitesWriter, SketchesWriter, TableError,
+    ChunksWriter, ClusterStatsWriter, ClustersWriter, CollectionGroupsWriter, CollectionPagesWriter,
+    CollectionsWriter, DocumentsWriter, FeaturesWriter, LinksWriter,
+    PairsWriter, PartMeta, PartParams, PartWriter, SitesWriter, SketchesWriter, TableError, UrlRulesWriter,
 };
 use journal::{Commit, PartEntry, RawEntry};
 pub use journal::{JournalError, parse_journal_bytes};
@@ -210,7 +211,10 @@ enum Slot {
     Pairs(PairsWriter),
     Clusters(ClustersWriter),
     ClusterStats(ClusterStatsWriter),
-    Batches(PartWriter),
+    Collections(CollectionsWriter),
+    CollectionPages(CollectionPagesWriter),
+    CollectionGroups(CollectionGroupsWriter),
+    UrlRules(UrlRulesWriter),
 }
 
 impl Slot {
@@ -225,7 +229,10 @@ impl Slot {
             Table::Pairs => Slot::Pairs(PairsWriter::new(part)),
             Table::Clusters => Slot::Clusters(ClustersWriter::new(part)),
             Table::ClusterStats => Slot::ClusterStats(ClusterStatsWriter::new(part)),
-            Table::Collections | Table::CollectionPages => Slot::Batches(part),
+            Table::Collections => Slot::Collections(CollectionsWriter::new(part)),
+            Table::CollectionPages => Slot::CollectionPages(CollectionPagesWriter::new(part)),
+            Table::CollectionGroups => Slot::CollectionGroups(CollectionGroupsWriter::new(part)),
+            Table::UrlRules => Slot::UrlRules(UrlRulesWriter::new(part)),
         }
     }
 
@@ -240,7 +247,10 @@ impl Slot {
             Slot::Pairs(writer) => writer.rows(),
             Slot::Clusters(writer) => writer.rows(),
             Slot::ClusterStats(writer) => writer.rows(),
-            Slot::Batches(writer) => writer.rows(),
+            Slot::Collections(writer) => writer.rows(),
+            Slot::CollectionPages(writer) => writer.rows(),
+            Slot::CollectionGroups(writer) => writer.rows(),
+            Slot::UrlRules(writer) => writer.rows(),
         }
     }
 
@@ -255,7 +265,10 @@ impl Slot {
             Slot::Pairs(writer) => writer.finish(true),
             Slot::Clusters(writer) => writer.finish(true),
             Slot::ClusterStats(writer) => writer.finish(true),
-            Slot::Batches(writer) => writer.finish(true),
+            Slot::Collections(writer) => writer.finish(true),
+            Slot::CollectionPages(writer) => writer.finish(true),
+            Slot::CollectionGroups(writer) => writer.finish(true),
+            Slot::UrlRules(writer) => writer.finish(true),
         }
     }
 }
@@ -339,21 +352,28 @@ impl Staging {
         /// The open part of `cluster_stats`, begun where there is none.
         cluster_stats, ClusterStats, ClusterStatsWriter, "cluster_stats"
     );
+    slot_accessor!(
+        /// The open part of `collections`, begun where there is none.
+        collections, Collections, CollectionsWriter, "collections"
+    );
+    slot_accessor!(
+        /// The open part of `collection_pages`, begun where there is none.
+        collection_pages, CollectionPages, CollectionPagesWriter, "collection_pages"
+    );
+    slot_accessor!(
+        /// The open part of `collection_groups`, begun where there is none.
+        collection_groups, CollectionGroups, CollectionGroupsWriter, "collection_groups"
+    );
+    slot_accessor!(
+        /// The open part of `url_rules`, begun where there is none.
+        url_rules, UrlRules, UrlRulesWriter, "url_rules"
+    );
 
     /// The open part of the chunks of a chunking, begun where there is none.
     pub fn chunks(&mut self, chunking: &ChunkingName) -> Result<&mut ChunksWriter, StagingError> {
         let name = Table::Chunks(chunking.clone()).name();
         match self.slot(&name)? {
             Slot::Chunks(writer) => Ok(writer),
-            _ => Err(StagingError::Undeclared { name }),
-        }
-    }
-
-    /// The open part of a table that takes batches: `collections`, `collection_pages`.
-    pub fn batches(&mut self, table: &Table) -> Result<&mut PartWriter, StagingError> {
-        let name = table.name();
-        match self.slot(&name)? {
-            Slot::Batches(writer) => Ok(writer),
             _ => Err(StagingError::Undeclared { name }),
         }
     }

@@ -7,8 +7,10 @@
 //! Files may be damaged, or come from other programs. The Parquet decoder checks much but not all of what it reads, and
 //! can panic; here such a panic is caught and becomes [`TableError::Damaged`] with the name of the file.
 
+mod mirror;
 mod part;
 mod reader;
+mod rows;
 mod similar;
 mod source;
 mod typed;
@@ -18,6 +20,10 @@ use std::path::PathBuf;
 
 use crate::disk::IoError;
 
+pub use mirror::{
+    CollectionGroupRow, CollectionGroupsReader, CollectionGroupsWriter, CollectionPageRow, CollectionPagesReader,
+    CollectionPagesWriter, CollectionRow, CollectionsReader, CollectionsWriter, UrlRuleRow, UrlRulesReader, UrlRulesWriter,
+};
 pub use part::{FORMAT_VERSION_KEY, PartParams, PartWriter, RECIPE_KEY, TABLE_KEY};
 pub use reader::TableReader;
 pub use similar::{

@@ -12,8 +12,9 @@ use crate::raw::{RawError, RawReader, Record};
 use crate::schema::Table;
 pub use crate::staging::parse_journal_bytes as journal;
 use crate::table::{
-    ChunksReader, ClusterStatsReader, ClustersReader, DocumentsReader, FeaturesReader, Input, LinksReader,
-    PairsReader, SitesReader, SketchesReader, TableError, TableReader,
+    ChunksReader, ClusterStatsReader, ClustersReader, CollectionGroupsReader, CollectionPagesReader,
+    CollectionsReader, DocumentsReader, FeaturesReader, Input, LinksReader, PairsReader, SitesReader,
+    SketchesReader, TableError, UrlRulesReader,
 };
 
 /// Parses a manifest.
@@ -72,32 +73,25 @@ pub fn table(table: &Table, bytes: &[u8]) -> Result<u64, TableError> {
                 rows += 1;
             }
         }
-        Table::Pairs => {
-            for row in PairsReader::new(input) {
-                row?;
-                rows += 1;
-            }
-        }
-        Table::Clusters => {
-            for row in ClustersReader::new(input) {
-                row?;
-                rows += 1;
-            }
-        }
-        Table::ClusterStats => {
-            for row in ClusterStatsReader::new(input) {
-                row?;
-                rows += 1;
-            }
-        }
-        other => {
-            let mut reader = TableReader::new(other.clone(), input);
-            while let Some((batch, _)) = reader.next_batch()? {
-                rows += batch.num_rows() as u64;
-            }
-        }
+        Table::Pairs => rows += count(PairsReader::new(input))?,
+        Table::Clusters => rows += count(ClustersReader::new(input))?,
+        Table::ClusterStats => rows += count(ClusterStatsReader::new(input))?,
+        Table::Collections => rows += count(CollectionsReader::new(input))?,
+        Table::CollectionPages => rows += count(CollectionPagesReader::new(input))?,
+        Table::CollectionGroups => rows += count(CollectionGroupsReader::new(input))?,
+        Table::UrlRules => rows += count(UrlRulesReader::new(input))?,
     }
     Ok(rows)
+}
+
+/// Rows until the end or the first error.
+fn count<T>(rows: impl Iterator<Item = Result<T, TableError>>) -> Result<u64, TableError> {
+    let mut n = 0;
+    for row in rows {
+        row?;
+        n += 1;
+    }
+    Ok(n)
 }
 
 #[cfg(test)]

@@ -313,8 +313,16 @@ impl<'a> Job<'a> {
             .tables
             .iter()
             .filter(|(name, _)| {
-                !["pairs", "clusters", "cluster_stats", "collections", "collection_pages"]
-                    .contains(&name.as_str())
+                ![
+                    "pairs",
+                    "clusters",
+                    "cluster_stats",
+                    "collections",
+                    "collection_pages",
+                    "collection_groups",
+                    "url_rules",
+                ]
+                .contains(&name.as_str())
             })
             .flat_map(|(_, table)| {
                 table.files.iter().map(|file| json!(format!("{}:{:016x}", file.path, file.xxh3)))

@@ -369,7 +369,7 @@ fn a_table_that_was_not_declared_is_refused() {
     let dir = fast_dir();
     let (mut staging, _) = Staging::open(dir.path().join("atlas"), params(Disk::shared())).unwrap();
     assert!(matches!(staging.sketches(), Err(StagingError::Undeclared { .. })));
-    assert!(matches!(staging.batches(&Table::Pairs), Err(StagingError::Undeclared { .. })));
+    assert!(matches!(staging.pairs(), Err(StagingError::Undeclared { .. })));
     assert!(matches!(staging.raw::<u64>("../x"), Err(StagingError::Undeclared { .. })));
 }
 

@@ -1,0 +1,399 @@
+//! Which trivial clusters come together, over the whole web.
+//!
+//! Memory: up to 42 bytes a document ([`Web::BYTES_A_DOCUMENT`]), for the cluster, the site and the component of each; links are read from front to
+//! back and counted by sorting ([`crate::summary`]).
+//!
+//! Under the paper's conditions one pass over the links decides. Under the tolerant condition a pass brings together what most copies link
+//! alike; then gaps are bridged, in turns, until nothing more comes together:
+//!
+//! ```text
+//!     mirror 1:   x ──▶ q ──▶ y          q and t are different pages: x and y are copies on both sides of a break
+//!     mirror 2:   x ──▶ t ──▶ y          point, and are joined when most copies of y can be reached so
+//! ```
+
+use onionskin_similar::components::Components;
+use onionskin_similar::{Resources, SimilarError};
+use onionskin_store::sort::{SortParams, Sorter};
+
+use crate::grow::{Growth, link_counts};
+use crate::model::Merge;
+use crate::summary::{Summarizer, SummaryStats};
+
+/// No site, no component.
+pub const NONE: u32 = u32::MAX;
+
+/// Turns of bridging, at most. Each turn bridges over one page, so that collections this many breaks deep are joined.
+const MOST_TURNS: u32 = 8;
+
+/// Components that meet at one page outside them, at most; a page that many lead to bridges nothing.
+const MEETING: usize = 8;
+
+/// Documents by number: their trivial clusters and sites.
+#[derive(Clone, Debug, Default)]
+pub struct Web {
+    /// The smallest document of the trivial cluster; the document itself where it has no copies.
+    cluster: Vec<u32>,
+    /// Its site, or [`NONE`].
+    site: Vec<u32>,
+    /// Documents of a cluster, at its smallest document.
+    size: Vec<u32>,
+    /// Clusters of two documents and more, with each of their sites once, sorted.
+    cluster_sites: Vec<(u32, u32)>,
+}
+
+impl Web {
+    /// Bytes a document that finding components holds, at most.
+    pub const BYTES_A_DOCUMENT: u64 = 42;
+
+    /// Sites of all documents, [`NONE`] for those without, and the documents of clusters with the smallest of each.
+    pub fn new(site: Vec<u32>, clustered: impl IntoIterator<Item = (u32, u32)>) -> Web {
+        let mut cluster: Vec<u32> = (0..site.len() as u32).collect();
+        let mut size = vec![1; site.len()];
+        let mut cluster_sites = Vec::new();
+        for (doc, least) in clustered {
+            let (at, home) = (doc as usize, least as usize);
+            if at >= cluster.len() || home >= cluster.len() || doc == least {
+                continue;
+            }
+            cluster[at] = least;
+            size[at] = 0;
+            size[home] += 1;
+            cluster_sites.push((least, site[at]));
+        }
+        let own: Vec<(u32, u32)> =
+            (0..).zip(&size).filter(|(_, size)| **size > 1).map(|(doc, _): (u32, _)| (doc, site[doc as usize])).collect();
+        cluster_sites.extend(own);
+        cluster_sites.sort_unstable();
+        cluster_sites.dedup();
+        Web { cluster, site, size, cluster_sites }
+    }
+
+    /// Documents.
+    pub fn documents(&self) -> u32 {
+        self.cluster.len() as u32
+    }
+
+    /// The trivial cluster of a document, by its smallest document.
+    pub fn cluster(&self, doc: u32) -> u32 {
+        self.cluster[doc as usize]
+    }
+
+    /// The site of a document, or [`NONE`].
+    pub fn site(&self, doc: u32) -> u32 {
+        self.site[doc as usize]
+    }
+
+    /// Documents of a cluster.
+    pub fn size(&self, cluster: u32) -> u32 {
+        self.size[cluster as usize]
+    }
+
+    /// The sites of a cluster of two documents and more.
+    fn sites(&self, cluster: u32) -> &[(u32, u32)] {
+        let start = self.cluster_sites.partition_point(|entry| entry.0 < cluster);
+        let here = &self.cluster_sites[start..];
+        &here[..here.partition_point(|entry| entry.0 == cluster)]
+    }
+
+    fn same_site(&self, a: u32, b: u32) -> bool {
+        self.site(a) == self.site(b) && self.site(a) != NONE
+    }
+
+    /// Whether a link is one that the paper's conditions look at.
+    pub fn counts(&self, growth: Growth, source: u32, destination: u32) -> bool {
+        if growth.single_site && (self.site(source) == NONE || self.site(destination) == NONE) {
+            return false;
+        }
+        link_counts(growth, self.same_site(source, destination), || {
+            let cluster = self.cluster(source);
+            self.size(cluster) > 1 && self.sites(cluster).binary_search(&(cluster, self.site(destination))).is_ok()
+        })
+    }
+}
+
+/// The component of every cluster, at its smallest document, and what it has cost.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    component: Vec<u32>,
+    /// The link summary.
+    pub summary: SummaryStats,
+    /// Pairs of clusters that the condition holds for.
+    pub edges: u64,
+    /// Turns of bridging.
+    pub turns: u32,
+    /// Components that were joined across break points.
+    pub bridged: u64,
+    /// Components of two clusters and more.
+    pub components: u64,
+}
+
+impl Found {
+    /// The component of a cluster of the web, by the smallest cluster in it; [`NONE`] for what stands alone.
+    pub fn component(&self, cluster: u32) -> u32 {
+        self.component[cluster as usize]
+    }
+}
+
+/// Links as `(source, destination)`, as often as they are asked for.
+pub type OpenLinks<'a> =
+    dyn Fn() -> Result<Box<dyn Iterator<Item = Result<(u32, u32), SimilarError>> + 'a>, SimilarError> + 'a;
+
+/// Brings trivial clusters together by a merge condition.
+pub fn components(
+    web: &Web,
+    links: &OpenLinks<'_>,
+    growth: Growth,
+    resources: &Resources,
+) -> Result<Found, SimilarError> {
+    let mut found = match growth.merge {
+        Merge::Tolerant => tolerant(web, links, resources)?,
+        _ => by_the_paper(web, links, growth, resources)?,
+    };
+    // What stands alone is no component; neither is one without copies.
+    let n = web.documents() as usize;
+    let (mut clusters, mut largest) = (vec![0u32; n], vec![0u32; n]);
+    for cluster in 0..n as u32 {
+        let component = found.component[cluster as usize];
+        if component != NONE {
+            clusters[component as usize] += 1;
+            largest[component as usize] = largest[component as usize].max(web.size(cluster));
+        }
+    }
+    for component in &mut found.component {
+        if *component != NONE && (clusters[*component as usize] < 2 || largest[*component as usize] < 2) {
+            *component = NONE;
+        }
+    }
+    found.components = (0..n).filter(|&at| clusters[at] > 1 && largest[at] > 1).count() as u64;
+    Ok(found)
+}
+
+fn by_the_paper(
+    web: &Web,
+    links: &OpenLinks<'_>,
+    growth: Growth,
+    resources: &Resources,
+) -> Result<Found, SimilarError> {
+    let mut summarizer = Summarizer::new(&resources.share(2, 3))?;
+    for link in links()? {
+        let (source, destination) = link?;
+        let (from, to) = (web.cluster(source), web.cluster(destination));
+        // Alone, a page can only be what copies of another link to.
+        let alone = growth.merge == Merge::Strict && (web.size(from) < 2 || web.size(to) < 2);
+        if from != to && !alone && web.counts(growth, source, destination) {
+            summarizer.push((from, to), (source, destination))?;
+        }
+    }
+    let mut united = Components::new(u64::from(web.documents()), &resources.share(1, 3))?;
+    let mut edges = 0;
+    let summary = summarizer.finish(|pair| {
+        let (a, b) = (web.size(pair.from), web.size(pair.to));
+        if growth.merge.holds(a, b, pair.sources, pair.destinations) {
+            edges += 1;
+            united.unite(pair.from, pair.to)?;
+        }
+        Ok(())
+    })?;
+    let mut component = vec![NONE; web.documents() as usize];
+    united.finish(|cluster, least| {
+        component[cluster as usize] = least;
+        Ok(())
+    })?;
+    Ok(Found { component, summary, edges, ..Found::default() })
+}
+
+/// How the tolerant condition counts: copies on different sites by site, so that second addresses of a page weigh nothing; copies on one
+/// site only by page.
+struct Places<'w> {
+    web: &'w Web,
+    /// Places of a cluster, at its smallest document.
+    places: Vec<u32>,
+    /// Whether places are sites.
+    by_site: Vec<bool>,
+}
+
+impl<'w> Places<'w> {
+    fn new(web: &'w Web) -> Places<'w> {
+        let mut places = web.size.clone();
+        let mut by_site = vec![false; places.len()];
+        for sites in web.cluster_sites.chunk_by(|a, b| a.0 == b.0) {
+            if sites.len() > 1 {
+                places[sites[0].0 as usize] = sites.len() as u32;
+                by_site[sites[0].0 as usize] = true;
+            }
+        }
+        Places { web, places, by_site }
+    }
+
+    fn of(&self, cluster: u32) -> u32 {
+        self.places[cluster as usize]
+    }
+
+    fn place(&self, doc: u32) -> u32 {
+        if self.by_site[self.web.cluster(doc) as usize] { self.web.site(doc) } else { doc }
+    }
+}
+
+fn tolerant(web: &Web, links: &OpenLinks<'_>, resources: &Resources) -> Result<Found, SimilarError> {
+    let places = Places::new(web);
+    let mut summarizer = Summarizer::new(&resources.share(2, 3))?;
+    for link in links()? {
+        let (source, destination) = link?;
+        let (from, to) = (web.cluster(source), web.cluster(destination));
+        if from != to && web.size(from) > 1 && web.size(to) > 1 && web.same_site(source, destination) {
+            summarizer.push((from, to), (places.place(source), places.place(destination)))?;
+        }
+    }
+    let n = web.documents();
+    let mut parent: Vec<u32> = (0..n).collect();
+    let mut edges = 0;
+    let summary = summarizer.finish(|pair| {
+        if Merge::Tolerant.holds(places.of(pair.from), places.of(pair.to), pair.sources, pair.destinations) {
+            edges += 1;
+            unite(&mut parent, pair.from, pair.to);
+        }
+        Ok(())
+    })?;
+    let mut found = Found { summary, edges, ..Found::default() };
+    while found.turns < MOST_TURNS {
+        found.turns += 1;
+        let joined = bridge(&places, links, &mut parent, resources)?;
+        found.bridged += joined;
+        if joined == 0 {
+            break;
+        }
+    }
+    found.component =
+        (0..n).map(|cluster| if web.size(cluster) > 1 { find(&mut parent, cluster) } else { NONE }).collect();
+    Ok(found)
+}
+
+fn find(parent: &mut [u32], mut at: u32) -> u32 {
+    while parent[at as usize] != at {
+        let up = parent[parent[at as usize] as usize];
+        parent[at as usize] = up;
+        at = up;
+    }
+    at
+}
+
+/// Whether they were apart.
+fn unite(parent: &mut [u32], a: u32, b: u32) -> bool {
+    let (a, b) = (find(parent, a), find(parent, b));
+    parent[a.max(b) as usize] = a.min(b);
+    a != b
+}
+
+/// One turn: joins components of which one leads to most copies of a page of the other, directly or over one page that is in
+/// neither. Returns how many were joined.
+fn bridge(
+    places: &Places<'_>,
+    links: &OpenLinks<'_>,
+    parent: &mut [u32],
+    resources: &Resources,
+) -> Result<u64, SimilarError> {
+    let web = places.web;
+    let n = web.documents();
+    // Components as the turn begins, their slots, and the most places that one of their clusters has.
+    let mut component = vec![NONE; n as usize];
+    let (mut slots, mut most) = (vec![0u32; n as usize], vec![0u32; n as usize]);
+    for cluster in (0..n).filter(|&cluster| web.size(cluster) > 1) {
+        let home = find(parent, cluster);
+        component[cluster as usize] = home;
+        slots[home as usize] += 1;
+        most[home as usize] = most[home as usize].max(places.of(cluster));
+    }
+    let component_of = |doc: u32| component[web.cluster(doc) as usize];
+    let sort = |share: u64| SortParams::new(&resources.work_dir, resources.memory.share(share, 10)).dedup();
+    // (component, cluster that it leads to, place): what is counted.
+    let mut leads = Sorter::<(u32, u32, u32)>::new(sort(4))?;
+    // Pages outside: (page, component that leads to it) and (page, document that it leads to).
+    let mut into = Sorter::<(u32, u32)>::new(sort(3))?;
+    let mut out = Sorter::<(u32, u32)>::new(sort(3))?;
+    for link in links()? {
+        let (source, destination) = link?;
+        if !web.same_site(source, destination) {
+            continue;
+        }
+        match (component_of(source), component_of(destination)) {
+            (NONE, NONE) => {}
+            (from, NONE) => into.push((destination, from))?,
+            (NONE, _) => out.push((source, destination))?,
+            (from, to) if from != to => {
+                leads.push((from, web.cluster(destination), places.place(destination)))?;
+            }
+            _ => {}
+        }
+    }
+    let mut into = into.finish()?.peekable();
+    let mut out = out.finish()?.peekable();
+    let (mut sources, mut destinations) = (Vec::new(), Vec::new());
+    while let Some(first) = out.peek() {
+        let page = match first {
+            Ok((page, _)) => *page,
+            Err(_) => break,
+        };
+        sources.clear();
+        destinations.clear();
+        while let Some(entry) = into.next_if(|entry| entry.as_ref().map_or(true, |entry| entry.0 <= page)) {
+            let (at, from) = entry?;
+            if at == page {
+                sources.push(from);
+            }
+        }
+        while let Some(entry) = out.next_if(|entry| entry.as_ref().map_or(true, |entry| entry.0 == page)) {
+            destinations.push(entry?.1);
+        }
+        // What hangs on one page outside hangs together, too: the largest stands for all.
+        let components = destinations.iter().map(|&doc| component_of(doc)).chain(sources.iter().copied());
+        let hub = components.max_by_key(|&c| (slots[c as usize], std::cmp::Reverse(c)));
+        if sources.len() > MEETING {
+            sources.clear();
+        }
+        sources.extend(hub);
+        sources.sort_unstable();
+        sources.dedup();
+        for &doc in &destinations {
+            let to = component_of(doc);
+            for &from in sources.iter().filter(|&&from| from != to) {
+                leads.push((from, web.cluster(doc), places.place(doc)))?;
+            }
+        }
+    }
+    // An error that ended the loop above comes out here.
+    if let Some(Err(error)) = out.next() {
+        return Err(error.into());
+    }
+    drop((into, out));
+    let mut joined = 0;
+    let mut current: Option<((u32, u32), u32)> = None;
+    let mut decide = |((from, cluster), reached): ((u32, u32), u32), parent: &mut [u32]| {
+        if reached < 2 || u64::from(reached) * 2 <= u64::from(places.of(cluster)) {
+            return;
+        }
+        let (a, b) = (from as usize, component[cluster as usize] as usize);
+        let most_of_it = u64::from(reached) * 2 > u64::from(most[a]);
+        if (most_of_it || slots[a] >= slots[b]) && unite(parent, from, cluster) {
+            joined += 1;
+        }
+    };
+    for lead in leads.finish()? {
+        let (from, cluster, _) = lead?;
+        match &mut current {
+            Some((key, reached)) if *key == (from, cluster) => *reached += 1,
+            _ => {
+                if let Some(group) = current.take() {
+                    decide(group, parent);
+                }
+                current = Some(((from, cluster), 1));
+            }
+        }
+    }
+    if let Some(group) = current {
+        decide(group, parent);
+    }
+    Ok(joined)
+}
+
+#[cfg(test)]
+mod tests;
