@@ -66,6 +66,11 @@ pub(crate) enum Command {
     /// Exact copies are folded first. Every pair carries the value that was computed from the two documents' own chunks. Running it again
     /// with other parameters replaces pairs and clusters; the scan is not repeated.
     Similar(SimilarArgs),
+    /// Find collections of linked pages that stand in several places: mirrors, aliases of hosts, versions of documentation.
+    ///
+    /// Needs what `similar` found. Every copy is told against its principal: how much of it there is, what is missing, changed and
+    /// added, and which of the two is newer.
+    Collections(crate::commands::collections::CollectionsArgs),
     /// Show why two documents are alike: every number, and the shared passages side by side.
     ///
     /// A document is called by its number, its address or its id; `doc:7`, `url:...` and `id:...` force one. `cluster:3` alone lists the

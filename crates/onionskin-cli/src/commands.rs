@@ -1,5 +1,6 @@
 //! One module a verb.
 
+pub(crate) mod collections;
 pub(crate) mod dedup;
 pub(crate) mod demo;
 pub(crate) mod evaluate;

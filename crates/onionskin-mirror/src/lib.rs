@@ -10,8 +10,10 @@
 //!  groups ──▶ definitions checked      (check)
 //! ```
 
+pub mod alias;
 pub mod check;
 pub mod component;
+pub mod describe;
 pub mod graph;
 pub mod grow;
 mod matching;
@@ -19,6 +21,7 @@ mod model;
 pub mod place;
 pub mod summary;
 pub mod tolerant;
+mod version;
 
 pub use graph::{Graph, Page};
 pub use model::{Group, Member, Merge, Replica, Role, UnknownMerge};

@@ -7,9 +7,11 @@
 //!
 //! - [`scan()`] reads raw web data once and makes the atlas.
 //! - [`similar()`] finds pairs and clusters of similar documents in it.
+//! - [`collections()`] finds collections of linked pages that stand in several places.
 //! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
 //! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
 
+pub mod collections;
 pub mod dedup;
 pub mod evaluate;
 pub mod explain;
@@ -20,6 +22,7 @@ pub mod scan;
 pub mod similar;
 pub mod survivor;
 
+pub use collections::{CollectionsParams, CollectionsSummary, collections};
 pub use dedup::{DedupError, DedupParams, DedupSummary, dedup};
 pub use evaluate::{EvaluateError, EvaluateParams, Evaluation, evaluate};
 pub use explain::{ExplainError, ExplainParams, Explanation, explain};

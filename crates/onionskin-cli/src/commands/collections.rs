@@ -1,0 +1,389 @@
+//! `collections`: replicated collections of linked pages.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::ValueHint;
+use onionskin::collections::{CheckReport, Counts, Trivial, check_collections};
+use onionskin::{CollectionsParams, CollectionsSummary, collections};
+use onionskin_mirror::Merge;
+use onionskin_store::Atlas;
+use onionskin_store::table::{CollectionGroupRow, CollectionRow, UrlRuleRow};
+use serde::Serialize;
+
+use super::similar::apply;
+use crate::Exit;
+use crate::args::{Global, ResourceArgs};
+use crate::output::{bytes, grouped, print, print_json, seconds, table};
+use crate::progress::Bar;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct CollectionsArgs {
+    /// The folder of the atlas.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub atlas: PathBuf,
+    /// When similar pages grow together: tolerant (most copies have most pages), strict (all copies have all pages) or extended
+    /// (copies may link to pages that they do not have).
+    #[arg(long, default_value_t = Merge::Tolerant, value_name = "CONDITION")]
+    pub merge: Merge,
+    /// Let a copy stand on several sites; with strict and extended only.
+    #[arg(long)]
+    pub any_site: bool,
+    /// What makes pages similar: transitive (everything that pairs connect) or clusters (the table as it is).
+    #[arg(long, default_value_t = Trivial::Transitive, value_name = "CLUSTERS")]
+    pub trivial: Trivial,
+    /// Do not learn which rewritings of addresses lead to the same page.
+    #[arg(long)]
+    pub no_url_rules: bool,
+    /// Prove every collection by the definitions of Cho et al. 2000; exit 1 when one does not hold.
+    #[arg(long)]
+    pub check: bool,
+    /// Do not search; show what an earlier search found.
+    #[arg(long, conflicts_with_all = ["merge", "any_site", "trivial", "no_url_rules"])]
+    pub show: bool,
+    /// How many collections to list; 0 for all.
+    #[arg(long, default_value_t = 20, value_name = "N")]
+    pub list: usize,
+    /// List collections of fewer than ten pages too.
+    #[arg(long)]
+    pub noise: bool,
+    #[command(flatten)]
+    pub resources: ResourceArgs,
+}
+
+pub(crate) fn run(args: &CollectionsArgs, global: &Global) -> anyhow::Result<Exit> {
+    let mut params = CollectionsParams::new(args.atlas.clone());
+    params.merge = args.merge;
+    params.single_site = !args.any_site;
+    params.trivial = args.trivial;
+    params.url_rules = !args.no_url_rules;
+    apply(&args.resources, &mut params.memory, &mut params.threads);
+    let bar = Bar::steps(global);
+    let summary = if args.show { None } else { Some(collections(&params, &bar)) };
+    bar.finish();
+    let summary = summary.transpose()?;
+    let found = Found::read(&args.atlas)?;
+    let report = if args.check {
+        let work = tempfile::tempdir().context("making a folder for temporary files")?;
+        Some(check_collections(&args.atlas, params.memory, work.path())?)
+    } else {
+        None
+    };
+    if global.json {
+        if let Some(summary) = &summary {
+            print_json(&SummaryWire::new(summary, &params))?;
+        }
+        found.print_json(args)?;
+        if let Some(report) = &report {
+            print_json(&CheckWire::new(report))?;
+        }
+    } else {
+        let mut text = found.describe(args);
+        if let Some(summary) = &summary {
+            text += &describe(summary);
+        }
+        if let Some(report) = &report {
+            text += &describe_check(report);
+        }
+        print(&text)?;
+    }
+    Ok(if report.is_some_and(|report| report.n_violations > 0) { Exit::No } else { Exit::Done })
+}
+
+/// The collections of an atlas.
+pub(crate) struct Found {
+    /// Those that a crawler can spare most of, first.
+    groups: Vec<(CollectionGroupRow, Vec<CollectionRow>)>,
+    rules: Vec<UrlRuleRow>,
+}
+
+impl Found {
+    pub(crate) fn read(atlas: &Path) -> anyhow::Result<Found> {
+        let atlas = Atlas::open(atlas)?;
+        if !atlas.has("collection_groups") {
+            anyhow::bail!("the atlas has no collections\nhint: run onionskin collections first");
+        }
+        let mut groups: Vec<(CollectionGroupRow, Vec<CollectionRow>)> = Vec::new();
+        for group in atlas.collection_groups()? {
+            groups.push((group?, Vec::new()));
+        }
+        for replica in atlas.collections()? {
+            let replica = replica?;
+            let at = groups.binary_search_by_key(&replica.group, |(group, _)| group.group);
+            let at = at.ok().with_context(|| format!("collections: no group {}", replica.group))?;
+            groups[at].1.push(replica);
+        }
+        groups.sort_by_key(|(group, _)| (group.is_noise, std::cmp::Reverse(group.duplicate_pages), group.group));
+        let rules = if atlas.has("url_rules") { atlas.url_rules()?.collect::<Result<_, _>>()? } else { Vec::new() };
+        Ok(Found { groups, rules })
+    }
+
+    fn listed(&self, args: &CollectionsArgs) -> impl Iterator<Item = &(CollectionGroupRow, Vec<CollectionRow>)> {
+        let most = if args.list == 0 { usize::MAX } else { args.list };
+        self.groups.iter().filter(|(group, _)| args.noise || !group.is_noise).take(most)
+    }
+
+    fn describe(&self, args: &CollectionsArgs) -> String {
+        let mut text = String::new();
+        let mut listed = table(&["collection", "kind", "copies", "sites", "pages", "to spare", "principal copy"]);
+        let mut n = 0;
+        for (group, replicas) in self.listed(args) {
+            n += 1;
+            let principal = replicas.iter().find(|replica| replica.is_principal);
+            listed.add_row([
+                group.name.clone(),
+                group.kind.clone(),
+                grouped(group.replicas),
+                grouped(group.sites),
+                grouped(group.slots),
+                grouped(group.duplicate_pages),
+                principal.and_then(|replica| replica.root_url.clone()).unwrap_or_default(),
+            ]);
+        }
+        if n > 0 {
+            let _ = writeln!(text, "{listed}");
+        }
+        let hidden = self.groups.len() - n;
+        if hidden > 0 {
+            let noise = self.groups.iter().filter(|(group, _)| group.is_noise).count();
+            let _ = writeln!(
+                text,
+                "{} more are not listed, {} of them of fewer than ten pages\nhint: --list 0 and --noise show them, --json all that is known",
+                grouped(hidden as u64),
+                grouped(if args.noise { 0 } else { noise as u64 })
+            );
+        }
+        if !self.rules.is_empty() {
+            let mut rules = table(&["rewriting", "of", "host", "copies", "of pairs", "example"]);
+            for rule in self.rules.iter().take(10) {
+                rules.add_row([
+                    rule.kind.clone(),
+                    rule.pattern.clone(),
+                    rule.host.clone().unwrap_or_else(|| "all".to_owned()),
+                    grouped(rule.support),
+                    grouped(rule.checked),
+                    rule.example_from.clone(),
+                ]);
+            }
+            let _ = writeln!(text, "{rules}");
+        }
+        text
+    }
+
+    fn print_json(&self, args: &CollectionsArgs) -> anyhow::Result<()> {
+        for (group, replicas) in self.listed(args) {
+            print_json(&GroupWire::new(group, replicas))?;
+        }
+        for rule in &self.rules {
+            print_json(&RuleWire::new(rule))?;
+        }
+        Ok(())
+    }
+}
+
+/// The summary for people.
+pub(crate) fn describe(summary: &CollectionsSummary) -> String {
+    let counts = &summary.counts;
+    let mut found = table(&["found", "number"]);
+    let mut row = |name: &str, value: u64| {
+        found.add_row([name.to_owned(), grouped(value)]);
+    };
+    row("documents", summary.documents);
+    row("links between them", summary.links);
+    row("trivial clusters", counts.trivial_clusters);
+    row("  documents in them", counts.clustered_documents);
+    row("  pairs of them that are linked", counts.linked_pairs);
+    row("  pairs that merge", counts.edges);
+    row("  joined across break points", counts.bridged);
+    row("collections", counts.groups);
+    row("  of fewer than ten pages (noise)", counts.noise_groups);
+    for (kind, n) in &counts.kinds {
+        row(&format!("  {kind}"), *n);
+    }
+    row("replicas", counts.replicas);
+    row("pages in them", counts.pages);
+    row("copies that a crawler can spare", counts.duplicate_pages);
+    row("rewritings of addresses", counts.url_rules);
+    let resumed = if summary.resumed { " (went on where an earlier run stopped)" } else { "" };
+    format!(
+        "{found}\n{} of copies to spare\n{}, {} of processor time, {} of memory at most{resumed}\n",
+        bytes(counts.duplicate_bytes),
+        seconds(summary.seconds),
+        seconds(summary.cpu_seconds),
+        summary.peak_memory.map_or_else(|| "unknown amount".to_owned(), bytes),
+    )
+}
+
+fn describe_check(report: &CheckReport) -> String {
+    let mut text = String::from("checked by the definitions:");
+    for (verdict, n) in &report.verdicts {
+        let _ = write!(text, " {} {verdict}", grouped(*n));
+    }
+    let _ = writeln!(text, "; {} violations", grouped(report.n_violations));
+    for (group, violation) in &report.violations {
+        let _ = writeln!(text, "  collection {group}: {violation}");
+    }
+    text
+}
+
+/// `onionskin collections --json`, first line.
+#[derive(Serialize)]
+struct SummaryWire<'a> {
+    r#type: &'static str,
+    atlas: String,
+    merge: &'static str,
+    single_site: bool,
+    documents: u64,
+    links: u64,
+    #[serde(flatten)]
+    counts: &'a Counts,
+    resumed: bool,
+    seconds: f64,
+    cpu_seconds: f64,
+    peak_memory: Option<u64>,
+}
+
+impl<'a> SummaryWire<'a> {
+    fn new(summary: &'a CollectionsSummary, params: &CollectionsParams) -> SummaryWire<'a> {
+        SummaryWire {
+            r#type: "collections",
+            atlas: params.atlas.display().to_string(),
+            merge: params.merge.as_str(),
+            single_site: params.single_site,
+            documents: summary.documents,
+            links: summary.links,
+            counts: &summary.counts,
+            resumed: summary.resumed,
+            seconds: summary.seconds,
+            cpu_seconds: summary.cpu_seconds,
+            peak_memory: summary.peak_memory,
+        }
+    }
+}
+
+/// One line a collection.
+#[derive(Serialize)]
+struct GroupWire<'a> {
+    r#type: &'static str,
+    group: u32,
+    name: &'a str,
+    kind: &'a str,
+    evidence: &'a str,
+    cardinality: u64,
+    size: u64,
+    sites: u64,
+    pages: u64,
+    bytes: u64,
+    duplicate_pages: u64,
+    duplicate_bytes: u64,
+    is_noise: bool,
+    replicas: Vec<ReplicaWire<'a>>,
+}
+
+#[derive(Serialize)]
+struct ReplicaWire<'a> {
+    replica: u32,
+    root_doc: u32,
+    root_url: Option<&'a str>,
+    folder: &'a str,
+    is_principal: bool,
+    kind: &'a str,
+    pages: u64,
+    bytes: u64,
+    coverage: f64,
+    copies: u64,
+    changed: u64,
+    added: u64,
+    missing: u64,
+    virtual_pages: u64,
+    newer: &'a str,
+}
+
+impl<'a> GroupWire<'a> {
+    fn new(group: &'a CollectionGroupRow, replicas: &'a [CollectionRow]) -> GroupWire<'a> {
+        let replica = |row: &'a CollectionRow| ReplicaWire {
+            replica: row.replica,
+            root_doc: row.root_doc,
+            root_url: row.root_url.as_deref(),
+            folder: &row.folder,
+            is_principal: row.is_principal,
+            kind: &row.kind,
+            pages: row.pages,
+            bytes: row.bytes,
+            coverage: row.coverage,
+            copies: row.copies,
+            changed: row.changed,
+            added: row.added,
+            missing: row.missing,
+            virtual_pages: row.virtual_pages,
+            newer: &row.newer,
+        };
+        GroupWire {
+            r#type: "collection",
+            group: group.group,
+            name: &group.name,
+            kind: &group.kind,
+            evidence: &group.evidence,
+            cardinality: group.replicas,
+            size: group.slots,
+            sites: group.sites,
+            pages: group.pages,
+            bytes: group.bytes,
+            duplicate_pages: group.duplicate_pages,
+            duplicate_bytes: group.duplicate_bytes,
+            is_noise: group.is_noise,
+            replicas: replicas.iter().map(replica).collect(),
+        }
+    }
+}
+
+/// One line a rewriting.
+#[derive(Serialize)]
+struct RuleWire<'a> {
+    r#type: &'static str,
+    host: Option<&'a str>,
+    kind: &'a str,
+    pattern: &'a str,
+    support: u64,
+    checked: u64,
+    confidence: f64,
+    example_from: &'a str,
+    example_to: &'a str,
+}
+
+impl<'a> RuleWire<'a> {
+    fn new(rule: &'a UrlRuleRow) -> RuleWire<'a> {
+        RuleWire {
+            r#type: "url_rule",
+            host: rule.host.as_deref(),
+            kind: &rule.kind,
+            pattern: &rule.pattern,
+            support: rule.support,
+            checked: rule.checked,
+            confidence: rule.confidence,
+            example_from: &rule.example_from,
+            example_to: &rule.example_to,
+        }
+    }
+}
+
+/// The last line, with `--check`.
+#[derive(Serialize)]
+struct CheckWire<'a> {
+    r#type: &'static str,
+    verdicts: &'a std::collections::BTreeMap<&'static str, u64>,
+    violations: u64,
+    examples: &'a [(u32, String)],
+}
+
+impl<'a> CheckWire<'a> {
+    fn new(report: &'a CheckReport) -> CheckWire<'a> {
+        CheckWire {
+            r#type: "check",
+            verdicts: &report.verdicts,
+            violations: report.n_violations,
+            examples: &report.violations,
+        }
+    }
+}

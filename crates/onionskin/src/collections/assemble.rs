@@ -1,0 +1,275 @@
+//! Components become groups, a batch of them at a time.
+
+use std::collections::BTreeSet;
+
+use onionskin_mirror::component::{NONE, Web};
+use onionskin_mirror::describe::{Description, describe};
+use onionskin_mirror::grow::grow;
+use onionskin_mirror::{Graph, Group, Merge, Page, Role, place, tolerant};
+use onionskin_similar::SimilarError;
+use onionskin_store::table::{CollectionGroupRow, CollectionPageRow, CollectionRow};
+use onionskin_store::{Staging, raw::RawRecords};
+
+use super::pages::{PAGE_BYTES, Pages, Sites};
+use super::{Counts, LINKED, MEMBERS, Run, nearby, open_links};
+
+/// Bytes of an address and a title, as estimated for batches.
+const TEXT_BYTES: u64 = 200;
+/// Bytes of a link while its component is worked on.
+const LINK_BYTES: u64 = 32;
+/// Bytes a document that are held beside batches: clusters, sites, components, places in the batch, counts of links.
+const HELD_BYTES: u64 = 24;
+
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), SimilarError> {
+    let web = run.web()?;
+    let mut sites = Sites::read(run.atlas)?;
+    for doc in 0..web.documents() {
+        sites.count(web.site(doc));
+    }
+    let members = members(run.staging.raw_records(MEMBERS))?;
+    let mut component_of = vec![NONE; web.documents() as usize];
+    for &(component, doc) in &members {
+        component_of[doc as usize] = component;
+    }
+    let links_of = count_links(run, &component_of)?;
+    let room = run.resources(HELD_BYTES).memory.bytes();
+    let mut rest = members.as_slice();
+    let mut number = 0;
+    while !rest.is_empty() {
+        let (batch, later) = rest.split_at(batch_len(rest, &links_of, room)?);
+        rest = later;
+        let batch = Batch { run, web: &web, sites: &sites, component_of: &component_of, members: batch };
+        for described in batch.groups()? {
+            described.write(&mut run.staging, number)?;
+            described.count(&mut run.state.counts);
+            number += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Component and document, sorted.
+fn members(records: RawRecords<(u32, u32)>) -> Result<Vec<(u32, u32)>, SimilarError> {
+    let mut members = Vec::new();
+    for record in records {
+        let (doc, component) = record?;
+        members.push((component, doc));
+    }
+    members.sort_unstable();
+    Ok(members)
+}
+
+/// Links inside each component, at its smallest cluster.
+fn count_links(run: &Run<'_>, component_of: &[u32]) -> Result<Vec<u32>, SimilarError> {
+    let mut counts = vec![0u32; component_of.len()];
+    for link in open_links(run.atlas, component_of.len() as u32)? {
+        let (source, destination) = link?;
+        let component = component_of[source as usize];
+        if component != NONE && component == component_of[destination as usize] {
+            counts[component as usize] = counts[component as usize].saturating_add(1);
+        }
+    }
+    Ok(counts)
+}
+
+/// How many of the next members make a batch: whole components, as many as fit, one at least.
+fn batch_len(members: &[(u32, u32)], links_of: &[u32], room: u64) -> Result<usize, SimilarError> {
+    let (mut len, mut held) = (0, 0);
+    for component in members.chunk_by(|a, b| a.0 == b.0) {
+        let links = u64::from(links_of[component[0].0 as usize]);
+        let bytes = component.len() as u64 * (PAGE_BYTES + TEXT_BYTES) + links * LINK_BYTES;
+        if bytes > room {
+            let (pages, mib) = (component.len(), bytes >> 20);
+            return Err(SimilarError::Parameters(format!(
+                "a component of {pages} pages and {links} links needs {mib} MiB of memory\nhint: give more with --memory, or use --merge strict"
+            )));
+        }
+        if len > 0 && held + bytes > room {
+            break;
+        }
+        held += bytes;
+        len += component.len();
+    }
+    Ok(len)
+}
+
+/// Some components.
+struct Batch<'a, 'r> {
+    run: &'a Run<'r>,
+    web: &'a Web,
+    sites: &'a Sites,
+    component_of: &'a [u32],
+    members: &'a [(u32, u32)],
+}
+
+impl Batch<'_, '_> {
+    fn groups(&self) -> Result<Vec<Described>, SimilarError> {
+        let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else { return Ok(Vec::new()) };
+        let here = first.0..=last.0;
+        let in_batch = |doc: u32| here.contains(&self.component_of[doc as usize]);
+        let pages = Pages::read(self.run.atlas, in_batch)?;
+        let merge = self.run.params.merge;
+        let mut groups = Vec::new();
+        for graph in &self.components(&pages)? {
+            if merge == Merge::Tolerant {
+                let paths: Vec<&str> =
+                    graph.pages().iter().map(|page| place::path(pages.info(page.doc).url)).collect();
+                for mut group in tolerant::assemble(graph, &paths) {
+                    tolerant::align_changed(&mut group, |doc| place::path(pages.info(doc).url));
+                    groups.push(group);
+                }
+            } else {
+                groups.extend(grow(graph, self.run.growth()));
+            }
+        }
+        let near = if merge == Merge::Tolerant {
+            nearby::take_in(self.run.atlas, self.web, self.component_of, &pages, &mut groups)?
+        } else {
+            Pages::default()
+        };
+        Ok(self.describe(groups, &pages, &near))
+    }
+
+    /// The graphs of the components, in order.
+    fn components(&self, pages: &Pages) -> Result<Vec<Graph>, SimilarError> {
+        let mut docs: Vec<u32> = self.members.iter().map(|member| member.1).collect();
+        docs.sort_unstable();
+        let mut linked_from = vec![0u32; docs.len()];
+        for record in self.run.staging.raw_records::<(u32, u32)>(LINKED) {
+            let (doc, sites) = record?;
+            if let Ok(at) = docs.binary_search(&doc) {
+                linked_from[at] = sites;
+            }
+        }
+        let mut links: Vec<(u32, u32, u32)> = Vec::new();
+        let (first, last) = (self.members[0].0, self.members[self.members.len() - 1].0);
+        for link in open_links(self.run.atlas, self.web.documents())? {
+            let (source, destination) = link?;
+            let component = self.component_of[source as usize];
+            if component == self.component_of[destination as usize] && (first..=last).contains(&component) {
+                links.push((component, source, destination));
+            }
+        }
+        links.sort_unstable();
+        let mut links = links.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut components = Vec::new();
+        for members in self.members.chunk_by(|a, b| a.0 == b.0) {
+            let here: Vec<Page> = members
+                .iter()
+                // A page without an address stands nowhere.
+                .filter(|(_, doc)| !pages.info(*doc).url.is_empty() || self.run.params.merge != Merge::Tolerant)
+                .map(|&(_, doc)| Page {
+                    doc,
+                    cluster: self.web.cluster(doc),
+                    site: self.web.site(doc),
+                    linked_from: docs.binary_search(&doc).map_or(0, |at| linked_from[at]),
+                })
+                .collect();
+            let index = |doc: u32| here.binary_search_by_key(&doc, |page| page.doc).ok().map(|at| at as u32);
+            let own = links.next_if(|links| links[0].0 == members[0].0).unwrap_or_default();
+            let own = own.iter().filter_map(|&(_, from, to)| Some((index(from)?, index(to)?))).collect();
+            components.push(Graph::new(here, own));
+        }
+        Ok(components)
+    }
+
+    fn describe(&self, groups: Vec<Group>, pages: &Pages, near: &Pages) -> Vec<Described> {
+        let page = |doc: u32| {
+            let info = pages.info(doc);
+            if info.url.is_empty() { near.info(doc) } else { info }
+        };
+        let described = groups.into_iter().map(|group| {
+            let description = describe(&group, &page, &|site| self.sites.info(site));
+            let root_urls = (0..group.replicas.len())
+                .map(|replica| group.root_of(replica).map(|doc| page(doc).url).filter(|url| !url.is_empty()))
+                .map(|url| url.map(str::to_owned))
+                .collect();
+            Described { group, description, root_urls }
+        });
+        described.collect()
+    }
+}
+
+/// A group and what is said of it.
+struct Described {
+    group: Group,
+    description: Description,
+    root_urls: Vec<Option<String>>,
+}
+
+impl Described {
+    /// Copies outside the principal, and their bytes.
+    fn duplicates(&self) -> (u64, u64) {
+        let others = self.description.replicas.iter().enumerate().filter(|(at, _)| *at != self.group.principal);
+        others.fold((0, 0), |(pages, bytes), (_, replica)| {
+            (pages + replica.copies, bytes + replica.copied_bytes)
+        })
+    }
+
+    fn write(&self, staging: &mut Staging, number: u32) -> Result<(), SimilarError> {
+        let (group, description) = (&self.group, &self.description);
+        let sites: BTreeSet<u32> = group.replicas.iter().map(|replica| replica.site).collect();
+        let (duplicate_pages, duplicate_bytes) = self.duplicates();
+        staging.collection_groups()?.push(&CollectionGroupRow {
+            group: number,
+            kind: description.kind.as_str().to_owned(),
+            name: description.name.clone(),
+            replicas: group.replicas.len() as u64,
+            slots: description.size.into(),
+            sites: sites.len() as u64,
+            pages: description.replicas.iter().map(|replica| replica.pages).sum(),
+            bytes: description.replicas.iter().map(|replica| replica.bytes).sum(),
+            duplicate_pages,
+            duplicate_bytes,
+            is_noise: description.is_noise,
+            evidence: description.evidence.clone(),
+        })?;
+        for (at, replica) in group.replicas.iter().enumerate() {
+            let described = &description.replicas[at];
+            staging.collections()?.push(&CollectionRow {
+                group: number,
+                replica: at as u32,
+                site: replica.site,
+                root_doc: group.root_of(at).unwrap_or_default(),
+                root_url: self.root_urls[at].clone(),
+                pages: described.pages,
+                is_principal: at == group.principal,
+                folder: described.folder.clone(),
+                kind: described.kind.as_str().to_owned(),
+                coverage: described.coverage,
+                copies: described.copies,
+                changed: described.changed,
+                added: described.added,
+                missing: described.missing,
+                virtual_pages: described.virtual_pages,
+                bytes: described.bytes,
+                newer: described.newer.as_str().to_owned(),
+            })?;
+            for member in &replica.members {
+                staging.collection_pages()?.push(&CollectionPageRow {
+                    group: number,
+                    replica: at as u32,
+                    slot: member.slot,
+                    doc: member.doc,
+                    is_virtual: member.role == Role::Virtual,
+                    role: member.role.as_str().to_owned(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn count(&self, counts: &mut Counts) {
+        let description = &self.description;
+        counts.groups += 1;
+        counts.noise_groups += u64::from(description.is_noise);
+        counts.replicas += self.group.replicas.len() as u64;
+        counts.pages += description.replicas.iter().map(|replica| replica.pages).sum::<u64>();
+        if !description.is_noise {
+            let (pages, bytes) = self.duplicates();
+            counts.duplicate_pages += pages;
+            counts.duplicate_bytes += bytes;
+        }
+        *counts.kinds.entry(description.kind.as_str().to_owned()).or_default() += 1;
+    }
+}

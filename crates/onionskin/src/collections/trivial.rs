@@ -1,0 +1,91 @@
+//! Trivial clusters: pages that are similar.
+
+use std::fmt;
+use std::str::FromStr;
+
+use onionskin_similar::components::Components;
+use onionskin_similar::{Resources, SimilarError};
+use onionskin_store::Atlas;
+
+/// What makes a trivial cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Trivial {
+    /// The transitive closure of the table `pairs` (Cho et al. 2000, definition 4).
+    #[default]
+    Transitive,
+    /// The table `clusters`, as it is.
+    Clusters,
+}
+
+impl Trivial {
+    /// The word on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Trivial::Transitive => "transitive",
+            Trivial::Clusters => "clusters",
+        }
+    }
+
+    /// The table that they are made from.
+    pub(super) fn table(self) -> &'static str {
+        match self {
+            Trivial::Transitive => "pairs",
+            Trivial::Clusters => "clusters",
+        }
+    }
+}
+
+impl fmt::Display for Trivial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Trivial {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Trivial, String> {
+        [Trivial::Transitive, Trivial::Clusters]
+            .into_iter()
+            .find(|trivial| trivial.as_str() == name)
+            .ok_or_else(|| format!("unknown kind of trivial cluster {name:?}; known are transitive, clusters"))
+    }
+}
+
+/// Hands out every document that has copies with the smallest document of its cluster, in order.
+pub(super) fn find(
+    atlas: &Atlas,
+    trivial: Trivial,
+    documents: u64,
+    resources: &Resources,
+    mut emit: impl FnMut(u32, u32) -> Result<(), SimilarError>,
+) -> Result<(), SimilarError> {
+    let mut components = Components::new(documents, resources)?;
+    let within = |doc: u32| {
+        if u64::from(doc) < documents {
+            return Ok(doc);
+        }
+        let table = trivial.table();
+        Err(SimilarError::Parameters(format!("{table}: document {doc}, but the atlas has {documents}")))
+    };
+    match trivial {
+        Trivial::Transitive => {
+            for pair in atlas.pairs()? {
+                let pair = pair?;
+                components.unite(within(pair.a)?, within(pair.b)?)?;
+            }
+        }
+        Trivial::Clusters => {
+            let mut first = (u32::MAX, 0);
+            for row in atlas.clusters()? {
+                let row = row?;
+                if first.0 != row.cluster {
+                    first = (row.cluster, row.doc);
+                }
+                components.unite(within(first.1)?, within(row.doc)?)?;
+            }
+        }
+    }
+    components.finish(&mut emit)?;
+    Ok(())
+}
