@@ -3,7 +3,11 @@
 //! Stages build on each other: `read` hands out documents, `tokenize` cuts them into words as well, `sketch` makes everything the
 //! recipe asks for. What the whole scan takes beyond `sketch` is writing. `signature` is apart: texts are in memory before the
 //! clock starts, as they are for peers.
+//!
+//! `onionskin-bench web PAGES LINKS ATLAS` makes an atlas of linked pages without texts, for the search for mirrors.
 #![allow(clippy::print_stdout, reason = "a tool for people and scripts")]
+
+mod web;
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -60,6 +64,12 @@ fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let usage = "usage: onionskin-bench read|tokenize|sketch|signature RECIPE INPUT...";
     let stage = arguments.next().context(usage)?;
+    if stage == "web" {
+        let usage = "usage: onionskin-bench web PAGES LINKS-A-PAGE ATLAS";
+        let pages = arguments.next().context(usage)?.parse()?;
+        let links = arguments.next().context(usage)?.parse()?;
+        return web::write(pages, links, arguments.next().context(usage)?.as_ref());
+    }
     let recipe: Recipe = arguments.next().context(usage)?.parse()?;
     let inputs: Vec<String> = arguments.collect();
     let stage = match stage.as_str() {

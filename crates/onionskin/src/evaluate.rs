@@ -20,6 +20,7 @@
 //! Memory: 20 bytes a document, some 50 bytes a cluster of the truth, and for sorting what the budget says. A
 //! truth of any length is read twice from front to back and never held.
 
+mod mirrors;
 mod names;
 mod partition;
 mod truth;
@@ -31,6 +32,7 @@ use onionskin_store::sort::{SortError, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{Method, PairRow};
 use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError};
 
+pub use mirrors::{MirrorScore, evaluate_mirrors};
 pub use partition::{ClusterError, ClusterScore};
 
 use names::{Answers, Names};

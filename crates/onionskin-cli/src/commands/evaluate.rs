@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::ValueHint;
-use onionskin::evaluate::{Band, ClusterError, ClusterScore, PairScore, TruthCounts, f1};
+use onionskin::evaluate::{
+    Band, ClusterError, ClusterScore, MirrorScore, PairScore, TruthCounts, evaluate_mirrors, f1,
+};
 use onionskin::{EvaluateParams, Evaluation, evaluate};
 use onionskin_store::MemoryBudget;
 use serde::Serialize;
@@ -65,10 +67,15 @@ pub(crate) fn run(args: &EvaluateArgs, global: &Global) -> anyhow::Result<Exit> 
     // It is there only if something was spilled.
     let _ = std::fs::remove_dir(&params.work_dir);
     let seen = result?;
+    let mirrors = evaluate_mirrors(&args.atlas, &args.truth)?;
     if global.json {
         print_json(&EvaluateWire::new(&seen))?;
+        if let Some(mirrors) = &mirrors {
+            print_json(&MirrorsWire::new(mirrors))?;
+        }
     } else {
-        print(&describe(&seen, args.partial))?;
+        let mirrors = mirrors.map(|mirrors| describe_mirrors(&mirrors, args.show)).unwrap_or_default();
+        print(&(describe(&seen, args.partial) + &mirrors))?;
     }
     remarks(&seen);
     let failed = shortfalls(&seen, args);
@@ -122,6 +129,64 @@ fn shortfalls(seen: &Evaluation, args: &EvaluateArgs) -> Vec<String> {
         }
     });
     short.collect()
+}
+
+/// Mirrors that were planted, and what was found of them.
+pub(crate) fn describe_mirrors(score: &MirrorScore, show: usize) -> String {
+    let mut text = format!(
+        "mirrors: {} of {} targets found; of {} mirrors {} found, {} as one collection\n",
+        grouped(score.targets_found),
+        grouped(score.targets),
+        grouped(score.mirrors),
+        grouped(score.mirrors_found),
+        grouped(score.mirrors_whole),
+    );
+    let _ = writeln!(
+        text,
+        "of {} collections that were found, {} correspond to no mirror or to a part of one; without groups of fewer than ten pages, {} of {}",
+        grouped(score.collections),
+        grouped(score.problems),
+        grouped(score.problems_without_noise),
+        grouped(score.collections_without_noise),
+    );
+    for (root, why) in score.misses.iter().take(show) {
+        let _ = writeln!(text, "  {root}: {why}");
+    }
+    text
+}
+
+/// Mirrors as JSON, in a line of their own.
+#[derive(Serialize)]
+struct MirrorsWire<'a> {
+    r#type: &'static str,
+    targets: u64,
+    targets_found: u64,
+    mirrors: u64,
+    mirrors_found: u64,
+    mirrors_whole: u64,
+    collections: u64,
+    problems: u64,
+    collections_without_noise: u64,
+    problems_without_noise: u64,
+    misses: &'a [(String, String)],
+}
+
+impl<'a> MirrorsWire<'a> {
+    fn new(score: &'a MirrorScore) -> MirrorsWire<'a> {
+        MirrorsWire {
+            r#type: "evaluate_mirrors",
+            targets: score.targets,
+            targets_found: score.targets_found,
+            mirrors: score.mirrors,
+            mirrors_found: score.mirrors_found,
+            mirrors_whole: score.mirrors_whole,
+            collections: score.collections,
+            problems: score.problems,
+            collections_without_noise: score.collections_without_noise,
+            problems_without_noise: score.problems_without_noise,
+            misses: &score.misses,
+        }
+    }
 }
 
 fn describe(seen: &Evaluation, partial: bool) -> String {

@@ -1,0 +1,207 @@
+//! Collections against the mirrors of a truth.
+//!
+//! A generated web says where each target and each of its mirrors stands: a host and a folder. A page belongs to the deepest such place that it is in. A
+//! collection that was found *corresponds* to the place that most of its pages are in, as a person would say who looks at it (Cho et al. 2000, section 4). What
+//! corresponds to no place, and the smaller pieces of what was found in several, are problem collections.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use onionskin_extract::url::site;
+use onionskin_mirror::place;
+use onionskin_store::Atlas;
+use serde::Deserialize;
+
+use super::EvaluateError;
+
+/// A place counts as found whole when one collection has this share of its pages.
+const WHOLE: f64 = 0.8;
+const NONE: u32 = u32::MAX;
+
+/// How well mirrors were found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MirrorScore {
+    /// Targets: collections that have mirrors.
+    pub targets: u64,
+    /// Targets of which two copies or more were found in one group.
+    pub targets_found: u64,
+    /// Mirrors of them.
+    pub mirrors: u64,
+    /// Mirrors that were found, whole or in pieces, in a group with another copy.
+    pub mirrors_found: u64,
+    /// Mirrors of which one collection has four fifths of the pages, in one group with most copies of the target, and no other has a part.
+    pub mirrors_whole: u64,
+    /// Collections that were found, copies counted one by one.
+    pub collections: u64,
+    /// Of these, those that correspond to no place, or are pieces of one.
+    pub problems: u64,
+    /// The same without groups of fewer than ten pages.
+    pub collections_without_noise: u64,
+    /// The same.
+    pub problems_without_noise: u64,
+    /// Mirrors that were not found whole: where they stand, and why.
+    pub misses: Vec<(String, String)>,
+}
+
+#[derive(Deserialize)]
+struct MirrorLine {
+    target: String,
+    replica: String,
+}
+
+/// A place of the truth.
+struct Place {
+    target: usize,
+    root: String,
+    pages: u64,
+    /// Group, pages, whether the group is noise: what was found there, largest first.
+    found: Vec<(u32, u64)>,
+}
+
+/// Holds the collections of an atlas against the mirrors of a truth; `None` when there is one without the other.
+pub fn evaluate_mirrors(atlas_dir: &Path, truth: &Path) -> Result<Option<MirrorScore>, EvaluateError> {
+    let atlas = Atlas::open(atlas_dir)?;
+    if !atlas.has("collection_groups") {
+        return Ok(None);
+    }
+    let (mut places, by_host) = read_places(truth)?;
+    if places.is_empty() {
+        return Ok(None);
+    }
+    let mut place_of: Vec<u32> = Vec::new();
+    for batch in atlas.documents()?.only(&["url"]) {
+        for row in batch?.rows() {
+            let here = row.url.and_then(|url| {
+                let regions = by_host.get(site(url)?)?;
+                regions.iter().find(|(folder, _)| place::is_below(place::path(url), folder)).map(|region| region.1)
+            });
+            if let Some(here) = here {
+                places[here as usize].pages += 1;
+            }
+            place_of.push(here.unwrap_or(NONE));
+        }
+    }
+    let mut noise = HashMap::new();
+    for group in atlas.collection_groups()? {
+        let group = group?;
+        noise.insert(group.group, group.is_noise);
+    }
+    let mut score = MirrorScore::default();
+    // Pages of one collection by place.
+    let mut current: Option<((u32, u32), BTreeMap<u32, u64>)> = None;
+    let mut finish = |((group, _), counts): ((u32, u32), BTreeMap<u32, u64>)| {
+        let all: u64 = counts.values().sum();
+        let most = counts.iter().max_by_key(|(place, n)| (**n, std::cmp::Reverse(**place)));
+        let here = most.filter(|(place, n)| **place != NONE && **n * 2 > all).map(|(place, n)| (*place, *n));
+        let is_noise = noise.get(&group).copied().unwrap_or(false);
+        score.collections += 1;
+        score.collections_without_noise += u64::from(!is_noise);
+        match here {
+            Some((place, n)) => places[place as usize].found.push((group, n)),
+            None => {
+                score.problems += 1;
+                score.problems_without_noise += u64::from(!is_noise);
+            }
+        }
+    };
+    for row in atlas.collection_pages()? {
+        let row = row?;
+        if row.is_virtual {
+            continue;
+        }
+        let key = (row.group, row.replica);
+        if current.as_ref().is_none_or(|(at, _)| *at != key)
+            && let Some(done) = current.replace((key, BTreeMap::new()))
+        {
+            finish(done);
+        }
+        if let Some((_, counts)) = &mut current {
+            let place = place_of.get(row.doc as usize).copied().unwrap_or(NONE);
+            *counts.entry(place).or_default() += 1;
+        }
+    }
+    if let Some(done) = current {
+        finish(done);
+    }
+    judge(&mut places, &noise, &mut score);
+    Ok(Some(score))
+}
+
+/// Folders and place numbers of each host, deepest first.
+type ByHost = HashMap<String, Vec<(String, u32)>>;
+
+fn read_places(truth: &Path) -> Result<(Vec<Place>, ByHost), EvaluateError> {
+    let io = |source| EvaluateError::Io { path: truth.to_owned(), source };
+    let file = std::fs::File::open(truth).map_err(io)?;
+    let mut places: Vec<Place> = Vec::new();
+    let mut number_of: HashMap<String, usize> = HashMap::new();
+    let mut targets = 0;
+    for line in BufReader::new(file).lines() {
+        let line = line.map_err(io)?;
+        if !line.contains("\"mirror\"") {
+            continue;
+        }
+        let Ok(mirror) = serde_json::from_str::<MirrorLine>(&line) else { continue };
+        let target = match number_of.get(&mirror.target) {
+            Some(&at) => places[at].target,
+            None => {
+                number_of.insert(mirror.target.clone(), places.len());
+                places.push(Place { target: targets, root: mirror.target, pages: 0, found: Vec::new() });
+                targets += 1;
+                targets - 1
+            }
+        };
+        places.push(Place { target, root: mirror.replica, pages: 0, found: Vec::new() });
+    }
+    let mut by_host = ByHost::new();
+    for (number, place) in (0..).zip(&places) {
+        let Some(host) = site(&place.root) else { continue };
+        let folder = place::folder(place::path(&place.root)).to_owned();
+        by_host.entry(host.to_owned()).or_default().push((folder, number));
+    }
+    for regions in by_host.values_mut() {
+        regions.sort_by_key(|(folder, number)| (std::cmp::Reverse(folder.len()), *number));
+    }
+    Ok((places, by_host))
+}
+
+fn judge(places: &mut [Place], noise: &HashMap<u32, bool>, score: &mut MirrorScore) {
+    for place in places.iter_mut() {
+        place.found.sort_by_key(|&(group, pages)| (std::cmp::Reverse(pages), group));
+        for (group, _) in place.found.iter().skip(1) {
+            score.problems += 1;
+            score.problems_without_noise += u64::from(!noise.get(group).copied().unwrap_or(false));
+        }
+    }
+    // Targets come before their mirrors, and sorting leaves it so.
+    places.sort_by_key(|place| place.target);
+    for of_target in places.chunk_by(|a, b| a.target == b.target) {
+        score.targets += 1;
+        score.mirrors += of_target.len() as u64 - 1;
+        let mut copies: BTreeMap<u32, u64> = BTreeMap::new();
+        for place in of_target {
+            let mut groups: Vec<u32> = place.found.iter().map(|found| found.0).collect();
+            groups.sort_unstable();
+            groups.dedup();
+            groups.into_iter().for_each(|group| *copies.entry(group).or_default() += 1);
+        }
+        // The group that most copies of the target are in.
+        let main = copies.iter().max_by_key(|(group, n)| (**n, std::cmp::Reverse(**group))).map(|(group, _)| *group);
+        score.targets_found += u64::from(copies.values().any(|n| *n > 1));
+        for place in &of_target[1..] {
+            score.mirrors_found += u64::from(place.found.iter().any(|(group, _)| copies[group] > 1));
+            let problem = match place.found.as_slice() {
+                [] => Some("not found".to_owned()),
+                [(group, pages)] if Some(*group) == main && *pages as f64 >= WHOLE * place.pages as f64 => None,
+                [(group, _)] if Some(*group) != main => Some("in a group of its own".to_owned()),
+                [(_, pages)] => Some(format!("{pages} of {} pages", place.pages)),
+                pieces => Some(format!("in {} pieces", pieces.len())),
+            };
+            match problem {
+                None => score.mirrors_whole += 1,
+                Some(problem) => score.misses.push((place.root.clone(), problem)),
+            }
+        }
+    }
+}
