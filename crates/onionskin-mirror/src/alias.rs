@@ -138,7 +138,7 @@ pub fn rewritings<'u>(url: &'u str, buffer: &mut String, mut tell: impl FnMut(Re
 }
 
 /// Names that servers give for a folder: `index.html`, `Default.aspx`.
-fn is_index(name: &str) -> bool {
+pub(crate) fn is_index(name: &str) -> bool {
     let Some((stem, extension)) = name.split_once('.') else { return false };
     let known = ["index", "default", "welcome"].iter().any(|known| stem.eq_ignore_ascii_case(known));
     known && (2..=5).contains(&extension.len()) && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
@@ -164,15 +164,21 @@ mod tests {
         check_rewritten("http://a.org/x/index.php", &["drop index page index.php > http://a.org/x/"]);
         check_rewritten("http://a.org//x///y", &["single slashes // > http://a.org/x/y"]);
         check_rewritten("http://a.org/Xy", &["lower case A-Z > http://a.org/xy"]);
-        check_rewritten("http://a.org/x;jsessionid=1f?q=2", &[
-            "drop path parameter jsessionid > http://a.org/x?q=2",
-            "drop parameter q > http://a.org/x;jsessionid=1f",
-        ]);
-        check_rewritten("http://a.org/x?a=1&b=2&a=3", &[
-            "drop parameter a > http://a.org/x?b=2&a=3",
-            "drop parameter b > http://a.org/x?a=1&a=3",
-            "drop parameter a > http://a.org/x?a=1&b=2",
-        ]);
+        check_rewritten(
+            "http://a.org/x;jsessionid=1f?q=2",
+            &[
+                "drop path parameter jsessionid > http://a.org/x?q=2",
+                "drop parameter q > http://a.org/x;jsessionid=1f",
+            ],
+        );
+        check_rewritten(
+            "http://a.org/x?a=1&b=2&a=3",
+            &[
+                "drop parameter a > http://a.org/x?b=2&a=3",
+                "drop parameter b > http://a.org/x?a=1&a=3",
+                "drop parameter a > http://a.org/x?a=1&b=2",
+            ],
+        );
         check_rewritten("http://a.org/x?", &[]);
         check_rewritten("mailto:x", &[]);
     }

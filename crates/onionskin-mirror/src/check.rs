@@ -132,10 +132,9 @@ pub fn check(
             }
         }
     }
-    let all_copies = group
-        .replicas
-        .iter()
-        .all(|replica| replica.members.iter().all(|member| matches!(member.role, Role::Copy | Role::Virtual)));
+    let all_copies = group.replicas.iter().all(|replica| {
+        replica.members.iter().all(|member| matches!(member.role, Role::Copy | Role::Virtual))
+    });
     Ok(if !equal_sizes || similar.is_err() || !all_copies {
         Verdict::Tolerant
     } else if is_identical(&replicas, graph, content) {

@@ -60,8 +60,11 @@ impl Web {
             size[home] += 1;
             cluster_sites.push((least, site[at]));
         }
-        let own: Vec<(u32, u32)> =
-            (0..).zip(&size).filter(|(_, size)| **size > 1).map(|(doc, _): (u32, _)| (doc, site[doc as usize])).collect();
+        let own: Vec<(u32, u32)> = (0..)
+            .zip(&size)
+            .filter(|(_, size)| **size > 1)
+            .map(|(doc, _): (u32, _)| (doc, site[doc as usize]))
+            .collect();
         cluster_sites.extend(own);
         cluster_sites.sort_unstable();
         cluster_sites.dedup();
@@ -106,7 +109,8 @@ impl Web {
         }
         link_counts(growth, self.same_site(source, destination), || {
             let cluster = self.cluster(source);
-            self.size(cluster) > 1 && self.sites(cluster).binary_search(&(cluster, self.site(destination))).is_ok()
+            self.size(cluster) > 1
+                && self.sites(cluster).binary_search(&(cluster, self.site(destination))).is_ok()
         })
     }
 }

@@ -190,12 +190,7 @@ fn size(group: &Group) -> u32 {
     having.iter().filter(|&&n| n > 1).count() as u32
 }
 
-fn group_kind(
-    group: &Group,
-    replicas: &[ReplicaDescription],
-    sites: usize,
-    size: u32,
-) -> (Kind, String) {
+fn group_kind(group: &Group, replicas: &[ReplicaDescription], sites: usize, size: u32) -> (Kind, String) {
     let others = replicas.iter().enumerate().filter(|(at, _)| *at != group.principal).map(|(_, r)| r);
     let mut counts: Vec<(usize, Kind)> = Vec::new();
     for replica in others.clone() {
@@ -214,7 +209,10 @@ fn group_kind(
         // Slide shows and calendars: many copies of few pages, all of one site.
         let many = replicas.len() as u64 > 2 * u64::from(size);
         if size < NOISE_BELOW || many {
-            let words = format!("{} copies of {size} pages, all on one site, none in a version's folder", replicas.len());
+            let words = format!(
+                "{} copies of {size} pages, all on one site, none in a version's folder",
+                replicas.len()
+            );
             return (Kind::TemplateNoise, words);
         }
     }
@@ -241,11 +239,9 @@ fn describe_replica<'a>(
     let path_of = |doc: u32| place::path(page(doc).url);
     let folder = place::common_folder(replica.own_pages().map(|member| path_of(member.doc))).to_owned();
     let count = |role: Role| replica.members.iter().filter(|member| member.role == role).count() as u64;
-    let principal_slots = principal
-        .members
-        .iter()
-        .filter(|member| !matches!(member.role, Role::Alias | Role::Virtual))
-        .count() as u64;
+    let principal_slots =
+        principal.members.iter().filter(|member| !matches!(member.role, Role::Alias | Role::Virtual)).count()
+            as u64;
     let has = |slot: u32, role: Role| replica.page(slot).is_some_and(|member| member.role == role);
     let of_principal = |role: Role| {
         let slots = principal.members.iter().filter(|m| !matches!(m.role, Role::Alias | Role::Virtual));
@@ -350,9 +346,8 @@ impl<'a> Facts<'a> {
             times.sort_unstable();
             times.get(times.len() / 2).copied()
         };
-        let days_later = fetched(replica)
-            .zip(fetched(principal))
-            .map(|(ours, theirs)| (ours - theirs) as f64 / 86_400e6);
+        let days_later =
+            fetched(replica).zip(fetched(principal)).map(|(ours, theirs)| (ours - theirs) as f64 / 86_400e6);
         Facts {
             here,
             there,
@@ -427,7 +422,13 @@ impl<'a> Facts<'a> {
         }
         if !self.same_site {
             let paths = self.share(self.same_path);
-            words += if paths >= 0.9 { "; same paths" } else if paths > 0.1 { "; some paths the same" } else { "; other paths" };
+            words += if paths >= 0.9 {
+                "; same paths"
+            } else if paths > 0.1 {
+                "; some paths the same"
+            } else {
+                "; other paths"
+            };
             if self.here.domain.is_some() && self.here.domain == self.there.domain {
                 words += "; same registered domain";
             }
@@ -447,8 +448,22 @@ impl<'a> Facts<'a> {
 
 /// Titles that say nothing.
 const EMPTY_TITLES: [&str; 16] = [
-    "index", "home", "homepage", "home page", "welcome", "untitled", "untitled document", "contents",
-    "table of contents", "overview", "main page", "default", "start", "page", "readme", "search",
+    "index",
+    "home",
+    "homepage",
+    "home page",
+    "welcome",
+    "untitled",
+    "untitled document",
+    "contents",
+    "table of contents",
+    "overview",
+    "main page",
+    "default",
+    "start",
+    "page",
+    "readme",
+    "search",
 ];
 
 fn name<'a>(
@@ -465,13 +480,17 @@ fn name<'a>(
     if let Some(title) = group.root_of(group.principal).and_then(title).filter(says) {
         return shorten(title);
     }
-    let titles: Vec<&str> = principal.own_pages().filter_map(|member| title(member.doc)).take(1_000).collect();
+    let titles: Vec<&str> =
+        principal.own_pages().filter_map(|member| title(member.doc)).take(1_000).collect();
     if let Some(common) = common_words(&titles).filter(|common| says(&common.as_str())) {
         return shorten(&common);
     }
     let folder = place::common_folder(principal.own_pages().map(|member| place::path(page(member.doc).url)));
     let host = site(principal.site).host;
-    folder.split('/').rfind(|part| !part.is_empty()).map_or_else(|| host.to_owned(), |part| format!("{part} ({host})"))
+    folder
+        .split('/')
+        .rfind(|part| !part.is_empty())
+        .map_or_else(|| host.to_owned(), |part| format!("{part} ({host})"))
 }
 
 /// Words that most titles end or begin with: `os.path — Python 3.11 documentation` has its name at the end.

@@ -71,8 +71,15 @@ impl<'g> Clusters<'g> {
             }
         }
         let n = pages.len();
-        let mut clusters =
-            Clusters { graph, growth, pages, of_page, sites, out: vec![Vec::new(); n], into: vec![Vec::new(); n] };
+        let mut clusters = Clusters {
+            graph,
+            growth,
+            pages,
+            of_page,
+            sites,
+            out: vec![Vec::new(); n],
+            into: vec![Vec::new(); n],
+        };
         clusters.find_edges();
         clusters
     }
@@ -356,7 +363,8 @@ fn group(clusters: &Clusters<'_>, slots: &[Slot]) -> Group {
 
 /// The copy whose root most other sites link to; then the one that most link to at all, the one with most pages, the first.
 pub(crate) fn principal(graph: &Graph, root: u32, replicas: &[Replica]) -> usize {
-    let linked_from = |doc: u32| graph.index_of(doc).map_or(0, |index| u64::from(graph.page(index).linked_from));
+    let linked_from =
+        |doc: u32| graph.index_of(doc).map_or(0, |index| u64::from(graph.page(index).linked_from));
     let rank = |replica: &Replica| {
         let at_root = replica.page(root).filter(|member| member.role != Role::Virtual);
         let all: u64 = replica.own_pages().map(|member| linked_from(member.doc)).sum();

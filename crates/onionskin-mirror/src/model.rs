@@ -49,7 +49,9 @@ impl Merge {
             Merge::Strict => a == s && s == d && d == b,
             Merge::Extended => a == s && s >= d && d == b,
             // More than half of either, and two at least: one copy is no evidence.
-            Merge::Tolerant => s.min(d) >= 2 && u64::from(s) * 2 > u64::from(a) && u64::from(d) * 2 > u64::from(b),
+            Merge::Tolerant => {
+                s.min(d) >= 2 && u64::from(s) * 2 > u64::from(a) && u64::from(d) * 2 > u64::from(b)
+            }
         }
     }
 }

@@ -54,8 +54,7 @@ pub fn corresponding<'a, 'b>(a: &'a str, b: &'b str) -> (&'a str, &'b str) {
     if a[rest_a.len()..] != b[rest_b.len()..] {
         return (rest_a, rest_b);
     }
-    loop {
-        let (Some(inner_a), Some(inner_b)) = (rest_a.strip_suffix('/'), rest_b.strip_suffix('/')) else { break };
+    while let (Some(inner_a), Some(inner_b)) = (rest_a.strip_suffix('/'), rest_b.strip_suffix('/')) {
         let (up_a, up_b) = (folder(inner_a), folder(inner_b));
         if inner_a.is_empty() || inner_b.is_empty() || inner_a[up_a.len()..] != inner_b[up_b.len()..] {
             break;
@@ -63,6 +62,30 @@ pub fn corresponding<'a, 'b>(a: &'a str, b: &'b str) -> (&'a str, &'b str) {
         (rest_a, rest_b) = (up_a, up_b);
     }
     (rest_a, rest_b)
+}
+
+/// Segments that two paths have in common at the end.
+pub fn common_ending(a: &str, b: &str) -> usize {
+    a.rsplit('/').zip(b.rsplit('/')).take_while(|(a, b)| a == b).count()
+}
+
+/// Whether a path is that of a folder or of its index page.
+pub fn is_index(path: &str) -> bool {
+    let name = &path[folder(path).len()..];
+    name.is_empty() || name.starts_with('?') || crate::alias::is_index(name)
+}
+
+/// A path without what second addresses of a page differ in: the query, the name of an index page, the slash at the end.
+///
+/// ```
+/// use onionskin_mirror::place::bare;
+/// assert_eq!(bare("/a/index.html"), bare("/a/?sid=7"));
+/// assert_eq!(bare("/a"), "/a");
+/// ```
+pub fn bare(path: &str) -> &str {
+    let without = path.split('?').next().unwrap_or(path);
+    let without = if is_index(without) { folder(without) } else { without };
+    without.strip_suffix('/').unwrap_or(without)
 }
 
 /// Numbers the places of one site's pages, so that copies of a page are in different ones where their folders tell why.
@@ -174,7 +197,16 @@ mod tests {
 
     #[test]
     fn a_licence_in_two_folders_is_no_place() {
-        let pages = [(1, "/a/licence"), (2, "/a/x"), (3, "/a/y"), (4, "/a/z"), (1, "/b/licence"), (5, "/b/x"), (6, "/b/y"), (7, "/b/z")];
+        let pages = [
+            (1, "/a/licence"),
+            (2, "/a/x"),
+            (3, "/a/y"),
+            (4, "/a/z"),
+            (1, "/b/licence"),
+            (5, "/b/x"),
+            (6, "/b/y"),
+            (7, "/b/z"),
+        ];
         check_places(&pages, &[0; 8]);
     }
 

@@ -48,7 +48,11 @@ impl Summarizer {
 
     /// A link between pages of two clusters.
     #[inline]
-    pub fn push(&mut self, (from, to): (u32, u32), (source, destination): (u32, u32)) -> Result<(), SimilarError> {
+    pub fn push(
+        &mut self,
+        (from, to): (u32, u32),
+        (source, destination): (u32, u32),
+    ) -> Result<(), SimilarError> {
         Ok(self.links.push(((from, to), (source, destination)))?)
     }
 
@@ -58,7 +62,8 @@ impl Summarizer {
         mut emit: impl FnMut(LinkSummary) -> Result<(), SimilarError>,
     ) -> Result<SummaryStats, SimilarError> {
         let links = self.links.finish()?;
-        let mut stats = SummaryStats { spilled_bytes: links.stats().spilled_bytes, ..SummaryStats::default() };
+        let mut stats =
+            SummaryStats { spilled_bytes: links.stats().spilled_bytes, ..SummaryStats::default() };
         let mut destinations = Distinct::new(&self.resources.share(1, 4));
         let mut current: Option<(LinkSummary, u32)> = None;
         for link in links {

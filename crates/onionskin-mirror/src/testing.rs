@@ -35,7 +35,8 @@ pub(crate) fn graph(text: &str) -> Named {
     }
     let names: Vec<&str> = names.into_iter().collect();
     let part = |name: &str, at: usize| name.split('.').nth(at).unwrap().to_owned();
-    let number = |values: BTreeSet<String>| (0u32..).zip(values).map(|(n, v)| (v, n)).collect::<BTreeMap<_, _>>();
+    let number =
+        |values: BTreeSet<String>| (0u32..).zip(values).map(|(n, v)| (v, n)).collect::<BTreeMap<_, _>>();
     let sites = number(names.iter().map(|name| part(name, 0)).collect());
     let clusters = number(names.iter().map(|name| part(name, 1)).collect());
     let pages = (0..)

@@ -21,13 +21,18 @@ use crate::place;
 /// Replicas that a straggler is compared with, beside the largest.
 const COMPARED: usize = 16;
 
+/// A place with fewer pages than this part of one that has it in its folder is a part of that one.
+const PART: usize = 5;
+/// Copies of one page inside a replica that are told apart by comparing addresses, at most; more are taken in order.
+const COMPARED_COPIES: usize = 256;
+
 /// Pages of one site that belong together.
 #[derive(Clone, Debug)]
 struct Piece {
     site: u32,
-    /// Cluster and page, one of each cluster, ascending.
+    /// Cluster and page, sorted. A cluster comes twice where the collection has copies inside.
     pages: Vec<(u32, u32)>,
-    /// Second addresses of those.
+    /// Second addresses of those, with the page that has the first.
     aliases: Vec<(u32, u32)>,
 }
 
@@ -53,37 +58,70 @@ fn pieces(graph: &Graph, paths: &[&str]) -> Vec<Piece> {
         for (page, number) in pages.into_iter().zip(place::places(&located)) {
             by_place.entry(number).or_default().push(page);
         }
-        for pages in by_place.into_values() {
-            let mut best: BTreeMap<u32, u32> = BTreeMap::new();
-            // The address that most pages link to, then the shortest, then the first.
-            let rank = |page: u32| {
-                let path = paths[page as usize];
-                (std::cmp::Reverse(graph.into(page).len()), path.len(), page)
-            };
-            for &page in &pages {
-                let slot = best.entry(graph.page(page).cluster).or_insert(page);
-                if rank(page) < rank(*slot) {
-                    *slot = page;
-                }
-            }
-            let aliases = pages
-                .iter()
-                .map(|&page| (graph.page(page).cluster, page))
-                .filter(|(cluster, page)| best[cluster] != *page)
-                .collect();
-            pieces.push(Piece { site, pages: best.into_iter().collect(), aliases });
+        for pages in join_parts(by_place.into_values().collect(), paths) {
+            pieces.push(piece(graph, paths, site, &pages));
         }
     }
     pieces
 }
 
+/// Small places inside the folder of a large one are copies that the collection has inside, not copies of it.
+fn join_parts(mut places: Vec<Vec<u32>>, paths: &[&str]) -> Vec<Vec<u32>> {
+    places.sort_by_key(|pages| (std::cmp::Reverse(pages.len()), pages.first().copied()));
+    let mut joined: Vec<(&str, usize, Vec<u32>)> = Vec::new();
+    for pages in places {
+        let folder = place::common_folder(pages.iter().map(|&page| paths[page as usize]));
+        let whole = joined
+            .iter_mut()
+            .find(|(large, size, _)| place::is_below(folder, large) && pages.len() * PART < *size);
+        match whole {
+            Some((_, _, whole)) => whole.extend(pages),
+            None => joined.push((folder, pages.len(), pages)),
+        }
+    }
+    let mut joined: Vec<Vec<u32>> = joined.into_iter().map(|(_, _, pages)| pages).collect();
+    joined.iter_mut().for_each(|pages| pages.sort_unstable());
+    joined.sort_unstable();
+    joined
+}
+
+fn piece(graph: &Graph, paths: &[&str], site: u32, pages: &[u32]) -> Piece {
+    // The address that most pages link to, then the shortest, then the first, has the page; others are second addresses of it.
+    let rank = |page: u32| {
+        let path = paths[page as usize];
+        (std::cmp::Reverse(graph.into(page).len()), path.len(), page)
+    };
+    let mut best: BTreeMap<(u32, &str), u32> = BTreeMap::new();
+    let key = |page: u32| (graph.page(page).cluster, place::bare(paths[page as usize]));
+    for &page in pages {
+        let slot = best.entry(key(page)).or_insert(page);
+        if rank(page) < rank(*slot) {
+            *slot = page;
+        }
+    }
+    let aliases =
+        pages.iter().map(|&page| (best[&key(page)], page)).filter(|(first, page)| first != page).collect();
+    let mut own: Vec<(u32, u32)> = best.into_iter().map(|((cluster, _), page)| (cluster, page)).collect();
+    own.sort_unstable();
+    Piece { site, pages: own, aliases }
+}
+
+/// Pages that two pieces share, copies inside counted as often as both have them.
 fn shared(one: &Piece, other: &Piece) -> usize {
-    let (small, large) = if one.pages.len() < other.pages.len() { (one, other) } else { (other, one) };
-    small
-        .pages
-        .iter()
-        .filter(|(cluster, _)| large.pages.binary_search_by_key(cluster, |(cluster, _)| *cluster).is_ok())
-        .count()
+    let (mut a, mut b) = (one.pages.iter().peekable(), other.pages.iter().peekable());
+    let mut n = 0;
+    while let (Some(left), Some(right)) = (a.peek(), b.peek()) {
+        match left.0.cmp(&right.0) {
+            std::cmp::Ordering::Less => drop(a.next()),
+            std::cmp::Ordering::Greater => drop(b.next()),
+            std::cmp::Ordering::Equal => {
+                n += 1;
+                a.next();
+                b.next();
+            }
+        }
+    }
+    n
 }
 
 /// Whether two pieces are copies of one collection: at least two pages, and half of the smaller one.
@@ -116,61 +154,138 @@ fn cohesive(pieces: &[Piece]) -> Vec<Vec<usize>> {
     groups
 }
 
-fn group(graph: &Graph, paths: &[&str], pieces: &[Piece], members: &[usize]) -> Option<Group> {
-    let mut copies_of: BTreeMap<u32, u32> = BTreeMap::new();
-    for &at in members {
-        for &(cluster, _) in &pieces[at].pages {
-            *copies_of.entry(cluster).or_default() += 1;
+/// Gives every page of the pieces a key, so that pages with the same one correspond: its cluster, and which of the copies inside the collection it is.
+fn correspondence(pieces: &[&Piece], paths: &[&str]) -> Vec<Vec<(u32, u32)>> {
+    let mut most: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+    for (at, piece) in pieces.iter().enumerate() {
+        for copies in piece.pages.chunk_by(|a, b| a.0 == b.0) {
+            let (n, _) = most.get(&copies[0].0).copied().unwrap_or_default();
+            if copies.len() > n {
+                most.insert(copies[0].0, (copies.len(), at));
+            }
         }
     }
-    // The root first: the page that most other sites link to, then the one that stands highest.
-    let mut rank: BTreeMap<u32, (u64, usize, u32)> = BTreeMap::new();
-    for &at in members {
-        for &(cluster, page) in &pieces[at].pages {
-            let path = paths[page as usize];
-            let depth = path.len() + 1000 * path.matches('/').count();
-            let (linked, highest, first) = rank.entry(cluster).or_insert((0, usize::MAX, page));
-            *linked += u64::from(graph.page(page).linked_from);
-            *highest = (*highest).min(depth);
+    let reference = |cluster: u32| -> Vec<u32> {
+        let (_, at) = most[&cluster];
+        let pages = &pieces[at].pages;
+        let start = pages.partition_point(|page| page.0 < cluster);
+        pages[start..].iter().take_while(|page| page.0 == cluster).map(|page| page.1).collect()
+    };
+    let keys_of = |piece: &Piece| {
+        let mut keys = Vec::with_capacity(piece.pages.len());
+        for copies in piece.pages.chunk_by(|a, b| a.0 == b.0) {
+            let cluster = copies[0].0;
+            if most[&cluster].0 == 1 {
+                keys.push((cluster, 0));
+                continue;
+            }
+            let reference = reference(cluster);
+            if reference.len() > COMPARED_COPIES {
+                keys.extend((0..copies.len() as u32).map(|nth| (cluster, nth)));
+                continue;
+            }
+            // The pair of addresses with most segments in common at the end first.
+            let mut pairs: Vec<(std::cmp::Reverse<usize>, usize, usize)> = Vec::new();
+            for (nth, &(_, page)) in copies.iter().enumerate() {
+                for (variant, &other) in reference.iter().enumerate() {
+                    let common = place::common_ending(paths[page as usize], paths[other as usize]);
+                    pairs.push((std::cmp::Reverse(common), nth, variant));
+                }
+            }
+            pairs.sort_unstable();
+            let (mut key, mut taken) = (vec![None; copies.len()], vec![false; reference.len()]);
+            for (_, nth, variant) in pairs {
+                if key[nth].is_none() && !taken[variant] {
+                    key[nth] = Some(variant as u32);
+                    taken[variant] = true;
+                }
+            }
+            keys.extend(key.into_iter().map(|variant| (cluster, variant.unwrap_or_default())));
+        }
+        keys
+    };
+    pieces.iter().map(|piece| keys_of(piece)).collect()
+}
+
+fn group(graph: &Graph, paths: &[&str], pieces: &[Piece], members: &[usize]) -> Option<Group> {
+    let pieces: Vec<&Piece> = members.iter().map(|&at| &pieces[at]).collect();
+    let keys = correspondence(&pieces, paths);
+    // How many have a page, and its first document.
+    let mut having: BTreeMap<(u32, u32), (u32, u32)> = BTreeMap::new();
+    for (piece, keys) in pieces.iter().zip(&keys) {
+        for (&(_, page), &key) in piece.pages.iter().zip(keys) {
+            let (n, first) = having.entry(key).or_insert((0, page));
+            *n += 1;
             *first = (*first).min(page);
         }
     }
-    let shared = |cluster: &u32| copies_of[cluster] > 1;
-    if rank.keys().filter(|cluster| shared(cluster)).count() < 2 {
+    if having.values().filter(|(n, _)| *n > 1).count() < 2 {
         return None;
     }
-    let root = *rank
+    let mut order: Vec<(u32, u32)> = having.keys().copied().collect();
+    order.sort_by_key(|key| (having[key].0 < 2, having[key].1));
+    let slot_of: HashMap<(u32, u32), u32> = (0..).zip(&order).map(|(slot, key)| (*key, slot)).collect();
+    let mut replicas: Vec<Replica> = pieces
         .iter()
-        .filter(|(cluster, _)| shared(cluster))
-        .max_by_key(|(_, (linked, depth, first))| (*linked, std::cmp::Reverse((*depth, *first))))?
-        .0;
-    let mut order: Vec<u32> = rank.keys().copied().collect();
-    order.sort_by_key(|cluster| (*cluster != root, !shared(cluster), rank[cluster].2));
-    let slot_of: HashMap<u32, u32> = (0..).zip(&order).map(|(slot, cluster)| (*cluster, slot)).collect();
-    let mut replicas: Vec<Replica> = members
-        .iter()
-        .map(|&at| {
-            let piece = &pieces[at];
-            let member = |role: Role| {
-                let slot_of = &slot_of;
-                move |&(cluster, page): &(u32, u32)| Member {
-                    slot: slot_of[&cluster],
-                    doc: graph.page(page).doc,
-                    role,
-                }
-            };
-            let own = piece.pages.iter().map(|entry| {
-                let role = if shared(&entry.0) { Role::Copy } else { Role::Added };
-                member(role)(entry)
+        .zip(&keys)
+        .map(|(piece, keys)| {
+            let slot_of_page: HashMap<u32, u32> =
+                piece.pages.iter().zip(keys).map(|(&(_, page), key)| (page, slot_of[key])).collect();
+            let own = piece.pages.iter().zip(keys).map(|(&(_, page), key)| Member {
+                slot: slot_of[key],
+                doc: graph.page(page).doc,
+                role: if having[key].0 > 1 { Role::Copy } else { Role::Added },
             });
-            let mut members: Vec<Member> = own.chain(piece.aliases.iter().map(member(Role::Alias))).collect();
+            let aliases = piece.aliases.iter().map(|&(first, page)| Member {
+                slot: slot_of_page[&first],
+                doc: graph.page(page).doc,
+                role: Role::Alias,
+            });
+            let mut members: Vec<Member> = own.chain(aliases).collect();
             members.sort_unstable();
             Replica { site: piece.site, members }
         })
         .collect();
     replicas.sort_by_key(|replica| replica.members.iter().map(|member| member.doc).min());
-    let principal = principal(graph, 0, &replicas);
-    Some(Group { slots: order.len() as u32, root: 0, principal, replicas })
+    let mut group = Group { slots: order.len() as u32, root: 0, principal: 0, replicas };
+    let path_of = |doc: u32| graph.index_of(doc).map_or("/", |index| paths[index as usize]);
+    choose_root(&mut group, |doc| linked_from(graph, doc), path_of);
+    group.principal = principal(graph, group.root, &group.replicas);
+    Some(group)
+}
+
+fn linked_from(graph: &Graph, doc: u32) -> u32 {
+    graph.index_of(doc).map_or(0, |index| graph.page(index).linked_from)
+}
+
+/// Makes the natural root that of a group: of the pages that two replicas or more have, the one that most other sites link to, then
+/// the one that stands highest, an index page before others.
+pub fn choose_root<'a>(
+    group: &mut Group,
+    linked_from: impl Fn(u32) -> u32,
+    path_of: impl Fn(u32) -> &'a str,
+) {
+    // Copies, sites that link there, and how high it stands: folders, whether it is an index page, length.
+    let mut rank: Vec<(u32, u64, (usize, bool, usize))> =
+        vec![(0, 0, (usize::MAX, true, usize::MAX)); group.slots as usize];
+    for replica in &group.replicas {
+        let top = place::common_folder(replica.own_pages().map(|member| path_of(member.doc)));
+        let depth = top.matches('/').count();
+        for member in replica.own_pages().filter(|member| member.role != Role::Alias) {
+            let path = path_of(member.doc);
+            let place = (path.matches('/').count().saturating_sub(depth), !place::is_index(path), path.len());
+            let (n, linked, highest) = &mut rank[member.slot as usize];
+            *n += 1;
+            *linked += u64::from(linked_from(member.doc));
+            *highest = (*highest).min(place);
+        }
+    }
+    let candidates = (0..group.slots).filter(|&slot| rank[slot as usize].0 > 1);
+    let best = candidates.max_by_key(|&slot| {
+        let (_, linked, highest) = rank[slot as usize];
+        (linked, std::cmp::Reverse((highest, slot)))
+    });
+    group.root = best.unwrap_or(0);
 }
 
 /// Where a replica stands.
@@ -248,7 +363,9 @@ pub fn alignment<'a>(
     let mut votes: HashMap<(&str, &str), usize> = HashMap::new();
     let mut n = 0;
     for member in group.replicas[replica].members.iter().filter(|member| member.role == Role::Copy) {
-        let Some(there) = principal.page(member.slot).filter(|there| there.role == Role::Copy) else { continue };
+        let Some(there) = principal.page(member.slot).filter(|there| there.role == Role::Copy) else {
+            continue;
+        };
         n += 1;
         *votes.entry(place::corresponding(path_of(there.doc), path_of(member.doc))).or_default() += 1;
     }
@@ -271,13 +388,15 @@ pub fn align_changed<'a>(group: &mut Group, path_of: impl Fn(u32) -> &'a str) {
             .collect();
         let principal_has: BTreeSet<u32> =
             group.replicas[group.principal].members.iter().map(|member| member.slot).collect();
-        let mut taken: BTreeSet<u32> = group.replicas[replica].members.iter().map(|member| member.slot).collect();
+        let mut taken: BTreeSet<u32> =
+            group.replicas[replica].members.iter().map(|member| member.slot).collect();
         for member in &mut group.replicas[replica].members {
             if principal_has.contains(&member.slot) || matches!(member.role, Role::Virtual | Role::Alias) {
                 continue;
             }
             let rest = path_of(member.doc).strip_prefix(here.as_str());
-            let Some(slot) = rest.and_then(|rest| slot_at.get(format!("{there}{rest}").as_str()).copied()) else {
+            let Some(slot) = rest.and_then(|rest| slot_at.get(format!("{there}{rest}").as_str()).copied())
+            else {
                 continue;
             };
             if taken.insert(slot) {

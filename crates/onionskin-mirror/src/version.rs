@@ -70,7 +70,9 @@ pub(crate) fn is_version(word: &str) -> bool {
 /// The words that differ between two titles, when they are versions and all else is the same.
 pub(crate) fn difference<'a>(a: &'a str, b: &'a str) -> Option<(&'a str, &'a str)> {
     let words = |title: &'a str| {
-        title.split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | '_'))).filter(|word| !word.is_empty())
+        title
+            .split(|c: char| !(c.is_alphanumeric() || matches!(c, '.' | '-' | '_')))
+            .filter(|word| !word.is_empty())
     };
     let trim = |word: &'a str| word.trim_matches(['.', '-', '_']);
     let (mut a, mut b) = (words(a).map(trim), words(b).map(trim));
@@ -142,7 +144,10 @@ mod tests {
 
     #[test]
     fn titles_that_differ_in_a_version() {
-        assert_eq!(difference("os — Python 3.9 documentation", "os — Python 3.11 documentation"), Some(("3.9", "3.11")));
+        assert_eq!(
+            difference("os — Python 3.9 documentation", "os — Python 3.11 documentation"),
+            Some(("3.9", "3.11"))
+        );
         assert_eq!(difference("os (3.9)", "sys (3.11)"), None);
         assert_eq!(difference("same", "same"), None);
         assert_eq!(difference("chapter 1 of 3.9", "chapter 2 of 3.11"), None);

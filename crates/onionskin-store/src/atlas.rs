@@ -11,8 +11,8 @@ use crate::schema::{ChunkingName, Table};
 use crate::storage::{Disk, Storage, checksum_file, list, replace_file};
 use crate::table::{
     ChunksReader, ClusterStatsReader, ClustersReader, CollectionGroupsReader, CollectionPagesReader,
-    CollectionsReader, DocumentsReader, FeaturesReader, Input, LinksReader,
-    PairsReader, SitesReader, SketchesReader, TableError, TableReader, UrlRulesReader,
+    CollectionsReader, DocumentsReader, FeaturesReader, Input, LinksReader, PairsReader, SitesReader,
+    SketchesReader, TableError, TableReader, UrlRulesReader,
 };
 
 /// No manifest is longer; a file that is, is not read into memory.

@@ -36,8 +36,8 @@ use crate::schema::{ChunkingName, Table};
 use crate::storage::{Disk, Storage, StorageFile};
 use crate::table::{
     ChunksWriter, ClusterStatsWriter, ClustersWriter, CollectionGroupsWriter, CollectionPagesWriter,
-    CollectionsWriter, DocumentsWriter, FeaturesWriter, LinksWriter,
-    PairsWriter, PartMeta, PartParams, PartWriter, SitesWriter, SketchesWriter, TableError, UrlRulesWriter,
+    CollectionsWriter, DocumentsWriter, FeaturesWriter, LinksWriter, PairsWriter, PartMeta, PartParams,
+    PartWriter, SitesWriter, SketchesWriter, TableError, UrlRulesWriter,
 };
 use journal::{Commit, PartEntry, RawEntry};
 pub use journal::{JournalError, parse_journal_bytes};

@@ -21,8 +21,9 @@ use std::path::PathBuf;
 use crate::disk::IoError;
 
 pub use mirror::{
-    CollectionGroupRow, CollectionGroupsReader, CollectionGroupsWriter, CollectionPageRow, CollectionPagesReader,
-    CollectionPagesWriter, CollectionRow, CollectionsReader, CollectionsWriter, UrlRuleRow, UrlRulesReader, UrlRulesWriter,
+    CollectionGroupRow, CollectionGroupsReader, CollectionGroupsWriter, CollectionPageRow,
+    CollectionPagesReader, CollectionPagesWriter, CollectionRow, CollectionsReader, CollectionsWriter,
+    UrlRuleRow, UrlRulesReader, UrlRulesWriter,
 };
 pub use part::{FORMAT_VERSION_KEY, PartParams, PartWriter, RECIPE_KEY, TABLE_KEY};
 pub use reader::TableReader;

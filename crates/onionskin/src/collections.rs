@@ -23,9 +23,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use onionskin_mirror::Merge;
 use onionskin_mirror::component::{self, NONE, Web};
 use onionskin_mirror::grow::Growth;
-use onionskin_mirror::Merge;
 use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::staging::StageKind;

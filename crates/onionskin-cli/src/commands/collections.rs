@@ -114,19 +114,26 @@ impl Found {
             let at = at.ok().with_context(|| format!("collections: no group {}", replica.group))?;
             groups[at].1.push(replica);
         }
-        groups.sort_by_key(|(group, _)| (group.is_noise, std::cmp::Reverse(group.duplicate_pages), group.group));
-        let rules = if atlas.has("url_rules") { atlas.url_rules()?.collect::<Result<_, _>>()? } else { Vec::new() };
+        groups.sort_by_key(|(group, _)| {
+            (group.is_noise, std::cmp::Reverse(group.duplicate_pages), group.group)
+        });
+        let rules =
+            if atlas.has("url_rules") { atlas.url_rules()?.collect::<Result<_, _>>()? } else { Vec::new() };
         Ok(Found { groups, rules })
     }
 
-    fn listed(&self, args: &CollectionsArgs) -> impl Iterator<Item = &(CollectionGroupRow, Vec<CollectionRow>)> {
+    fn listed(
+        &self,
+        args: &CollectionsArgs,
+    ) -> impl Iterator<Item = &(CollectionGroupRow, Vec<CollectionRow>)> {
         let most = if args.list == 0 { usize::MAX } else { args.list };
         self.groups.iter().filter(|(group, _)| args.noise || !group.is_noise).take(most)
     }
 
     fn describe(&self, args: &CollectionsArgs) -> String {
         let mut text = String::new();
-        let mut listed = table(&["collection", "kind", "copies", "sites", "pages", "to spare", "principal copy"]);
+        let mut listed =
+            table(&["collection", "kind", "copies", "sites", "pages", "to spare", "principal copy"]);
         let mut n = 0;
         for (group, replicas) in self.listed(args) {
             n += 1;

@@ -33,10 +33,13 @@ fn joined(text: &str, merge: Merge) -> Vec<String> {
             by_component.entry(component).or_default().push(label);
         }
     }
-    by_component.into_values().map(|mut labels| {
-        labels.sort_unstable();
-        labels.join(" ")
-    }).collect()
+    by_component
+        .into_values()
+        .map(|mut labels| {
+            labels.sort_unstable();
+            labels.join(" ")
+        })
+        .collect()
 }
 
 #[test]
@@ -64,7 +67,8 @@ fn a_page_missing_in_one_mirror_breaks_nothing() {
 fn pages_of_the_newer_versions_join_the_rest() {
     // d is only in two of five; p was rewritten in them.
     let old = |site: &str| format!("{site}.a>{site}.b {site}.a>{site}.c {site}.a>{site}.p ");
-    let new = |site: &str| format!("{site}.a>{site}.b {site}.a>{site}.c {site}.a>{site}.q {site}.a>{site}.d ");
+    let new =
+        |site: &str| format!("{site}.a>{site}.b {site}.a>{site}.c {site}.a>{site}.q {site}.a>{site}.d ");
     let text = [old("i"), old("ii"), old("iii"), new("iv"), new("v")].concat();
     assert_eq!(joined(&text, Merge::Tolerant), ["a b c d p q"]);
 }

@@ -56,7 +56,11 @@ impl Web {
         let site = |site: u32| {
             let here = hosts[site as usize];
             let domain = here.split_once('.').map(|(_, domain)| domain);
-            SiteInfo { host: here, domain, pages: self.pages.iter().filter(|page| host(page.0) == here).count() as u64 }
+            SiteInfo {
+                host: here,
+                domain,
+                pages: self.pages.iter().filter(|page| host(page.0) == here).count() as u64,
+            }
         };
         describe(&group, &page, &site)
     }
@@ -71,29 +75,62 @@ fn check_kind(copies: &[(&'static str, &'static str, u64)], kind: Kind, newer: N
 
 #[test]
 fn a_copy_elsewhere_is_a_mirror() {
-    check_kind(&[("http://www.a.org/d/", "D", 0), ("http://ftp.b.net/pub/d/", "D", 0)], Kind::Mirror, Newer::Same);
-    check_kind(&[("http://www.a.org/d/", "D", 0), ("http://ftp.b.net/pub/d/", "D", 9)], Kind::Mirror, Newer::Unknown);
+    check_kind(
+        &[("http://www.a.org/d/", "D", 0), ("http://ftp.b.net/pub/d/", "D", 0)],
+        Kind::Mirror,
+        Newer::Same,
+    );
+    check_kind(
+        &[("http://www.a.org/d/", "D", 0), ("http://ftp.b.net/pub/d/", "D", 9)],
+        Kind::Mirror,
+        Newer::Unknown,
+    );
 }
 
 #[test]
 fn the_same_host_under_another_name() {
-    check_kind(&[("http://www.a.org/", "D", 0), ("http://web2.a.org/", "D", 0)], Kind::HostAlias, Newer::Same);
+    check_kind(
+        &[("http://www.a.org/", "D", 0), ("http://web2.a.org/", "D", 0)],
+        Kind::HostAlias,
+        Newer::Same,
+    );
     check_kind(&[("http://www.a.org/", "D", 0), ("http://192.0.2.7/", "D", 0)], Kind::HostAlias, Newer::Same);
 }
 
 #[test]
 fn versions_and_which_is_newer() {
-    check_kind(&[("http://www.a.org/1.9/", "D", 0), ("http://www.a.org/1.10/", "D", 0)], Kind::Versions, Newer::Replica);
-    check_kind(&[("http://www.a.org/d/", "D", 0), ("http://www.a.org/d/1.10/", "D", 0)], Kind::Versions, Newer::Principal);
-    check_kind(&[("http://www.a.org/a/", "D 2.1", 0), ("http://www.a.org/b/", "D 2.0", 0)], Kind::Versions, Newer::Principal);
+    check_kind(
+        &[("http://www.a.org/1.9/", "D", 0), ("http://www.a.org/1.10/", "D", 0)],
+        Kind::Versions,
+        Newer::Replica,
+    );
+    check_kind(
+        &[("http://www.a.org/d/", "D", 0), ("http://www.a.org/d/1.10/", "D", 0)],
+        Kind::Versions,
+        Newer::Principal,
+    );
+    check_kind(
+        &[("http://www.a.org/a/", "D 2.1", 0), ("http://www.a.org/b/", "D 2.0", 0)],
+        Kind::Versions,
+        Newer::Principal,
+    );
     // On another site it is a mirror all the same, and an older one.
-    check_kind(&[("http://www.a.org/a/", "D 2.1", 0), ("http://www.b.org/b/", "D 2.0", 1)], Kind::Mirror, Newer::Principal);
+    check_kind(
+        &[("http://www.a.org/a/", "D 2.1", 0), ("http://www.b.org/b/", "D 2.0", 1)],
+        Kind::Mirror,
+        Newer::Principal,
+    );
 }
 
 #[test]
 fn copies_on_one_site() {
-    check_kind(&[("http://www.a.org/x/", "D", 0), ("http://www.a.org/y/", "D", 0)], Kind::UrlAlias, Newer::Same);
-    let described = Web::of(&[("http://www.a.org/x/", "D", 0), ("http://www.a.org/y/", "D", 5)], 4).describe();
+    check_kind(
+        &[("http://www.a.org/x/", "D", 0), ("http://www.a.org/y/", "D", 0)],
+        Kind::UrlAlias,
+        Newer::Same,
+    );
+    let described =
+        Web::of(&[("http://www.a.org/x/", "D", 0), ("http://www.a.org/y/", "D", 5)], 4).describe();
     assert_eq!((described.kind, described.is_noise), (Kind::TemplateNoise, true));
 }
 
@@ -116,10 +153,15 @@ fn what_is_missing_changed_and_added() {
 
 #[test]
 fn names() {
-    let name = |title: &'static str| Web::of(&[("http://www.a.org/d/", title, 0), ("http://www.b.org/d/", title, 0)], 3).describe().name;
+    let name = |title: &'static str| {
+        Web::of(&[("http://www.a.org/d/", title, 0), ("http://www.b.org/d/", title, 0)], 3).describe().name
+    };
     assert_eq!(name("Linux Documentation Project"), "Linux Documentation Project");
     assert_eq!(name("Index"), "d (www.a.org)");
-    assert_eq!(common_words(&["os — Python 3 docs", "sys — Python 3 docs", "re — Python 3 docs"]).as_deref(), Some("Python 3 docs"));
+    assert_eq!(
+        common_words(&["os — Python 3 docs", "sys — Python 3 docs", "re — Python 3 docs"]).as_deref(),
+        Some("Python 3 docs")
+    );
     assert_eq!(common_words(&["Vim: motion", "Vim: undo", "Vim: map", "other"]).as_deref(), Some("Vim"));
     assert_eq!(common_words(&["a", "b"]), None);
     assert_eq!(shorten(&"word ".repeat(40)).chars().count(), 80);

@@ -93,17 +93,17 @@ fn figure_3d_one_similar_parent_is_enough() {
 }
 
 /// One graph, two ways to see a similar cluster in it; cardinality wins.
-const FIGURE_4: &str = "i.a>i.b i.a>i.c i.b>i.d i.b>i.e  ii.a>ii.b ii.a>ii.c ii.b>ii.d ii.b>ii.e  iii.b>iii.d iii.b>iii.e";
+const FIGURE_4: &str =
+    "i.a>i.b i.a>i.c i.b>i.d i.b>i.e  ii.a>ii.b ii.a>ii.c ii.b>ii.d ii.b>ii.e  iii.b>iii.d iii.b>iii.e";
 
 #[test]
 fn figures_4_and_5_both_clusters_are_similar_and_cardinality_is_preferred() {
     let named = graph(FIGURE_4);
-    let five = group_of(
-        &named,
-        &[&["i.a", "i.b", "i.c", "i.d", "i.e"], &["ii.a", "ii.b", "ii.c", "ii.d", "ii.e"]],
-    );
+    let five =
+        group_of(&named, &[&["i.a", "i.b", "i.c", "i.d", "i.e"], &["ii.a", "ii.b", "ii.c", "ii.d", "ii.e"]]);
     assert_eq!(check(&five, &named.graph, DEFINITION_8, |_| None), Ok(Verdict::Similar));
-    let three = group_of(&named, &[&["i.b", "i.d", "i.e"], &["ii.b", "ii.d", "ii.e"], &["iii.b", "iii.d", "iii.e"]]);
+    let three =
+        group_of(&named, &[&["i.b", "i.d", "i.e"], &["ii.b", "ii.d", "ii.e"], &["iii.b", "iii.d", "iii.e"]]);
     assert_eq!(check(&three, &named.graph, DEFINITION_8, |_| None), Ok(Verdict::Similar));
     check_both(FIGURE_4, &["i.a i.c | ii.a ii.c", "i.b i.d i.e | ii.b ii.d ii.e | iii.b iii.d iii.e"]);
 }
@@ -199,7 +199,12 @@ fn small_graphs() -> impl Strategy<Value = Graph> {
             (prop::collection::vec(page(), n), links)
         })
         .prop_map(|(pages, links)| {
-            let pages = (0..).zip(pages).map(|(doc, (cluster, site, linked_from))| Page { doc, cluster, site, linked_from });
+            let pages = (0..).zip(pages).map(|(doc, (cluster, site, linked_from))| Page {
+                doc,
+                cluster,
+                site,
+                linked_from,
+            });
             Graph::new(pages.collect(), links)
         })
 }
@@ -267,7 +272,11 @@ fn naive_similar(graph: &Graph, one: &Replica, other: &Replica) -> bool {
 }
 
 /// When every step leaves no choice, what is found must be the whole component: assigns by following single links.
-fn naive_unambiguous(graph: &Graph, edges: &BTreeSet<(u32, u32)>, component: &BTreeSet<u32>) -> Option<usize> {
+fn naive_unambiguous(
+    graph: &Graph,
+    edges: &BTreeSet<(u32, u32)>,
+    component: &BTreeSet<u32>,
+) -> Option<usize> {
     let of = |cluster: u32| -> Vec<u32> {
         (0..graph.pages().len() as u32).filter(|&page| graph.page(page).cluster == cluster).collect()
     };

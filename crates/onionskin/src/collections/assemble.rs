@@ -104,13 +104,16 @@ struct Batch<'a, 'r> {
 
 impl Batch<'_, '_> {
     fn groups(&self) -> Result<Vec<Described>, SimilarError> {
-        let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else { return Ok(Vec::new()) };
+        let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else {
+            return Ok(Vec::new());
+        };
         let here = first.0..=last.0;
         let in_batch = |doc: u32| here.contains(&self.component_of[doc as usize]);
         let pages = Pages::read(self.run.atlas, in_batch)?;
         let merge = self.run.params.merge;
+        let linked_from = self.linked_from()?;
         let mut groups = Vec::new();
-        for graph in &self.components(&pages)? {
+        for graph in &self.components(&pages, &linked_from)? {
             if merge == Merge::Tolerant {
                 let paths: Vec<&str> =
                     graph.pages().iter().map(|page| place::path(pages.info(page.doc).url)).collect();
@@ -123,24 +126,33 @@ impl Batch<'_, '_> {
             }
         }
         let near = if merge == Merge::Tolerant {
-            nearby::take_in(self.run.atlas, self.web, self.component_of, &pages, &mut groups)?
+            let near = nearby::take_in(self.run.atlas, self.web, self.component_of, &pages, &mut groups)?;
+            // What was taken in may be the page that stands highest.
+            for group in &mut groups {
+                tolerant::choose_root(group, |doc| linked_from.of(doc), |doc| path_of(&pages, &near, doc));
+            }
+            near
         } else {
             Pages::default()
         };
         Ok(self.describe(groups, &pages, &near))
     }
 
-    /// The graphs of the components, in order.
-    fn components(&self, pages: &Pages) -> Result<Vec<Graph>, SimilarError> {
-        let mut docs: Vec<u32> = self.members.iter().map(|member| member.1).collect();
-        docs.sort_unstable();
-        let mut linked_from = vec![0u32; docs.len()];
+    /// How many other sites link to the pages of the batch.
+    fn linked_from(&self) -> Result<LinkedFrom, SimilarError> {
+        let (first, last) = (self.members[0].0, self.members[self.members.len() - 1].0);
+        let mut linked = Vec::new();
         for record in self.run.staging.raw_records::<(u32, u32)>(LINKED) {
             let (doc, sites) = record?;
-            if let Ok(at) = docs.binary_search(&doc) {
-                linked_from[at] = sites;
+            if (first..=last).contains(&self.component_of[doc as usize]) {
+                linked.push((doc, sites));
             }
         }
+        Ok(LinkedFrom(linked))
+    }
+
+    /// The graphs of the components, in order.
+    fn components(&self, pages: &Pages, linked_from: &LinkedFrom) -> Result<Vec<Graph>, SimilarError> {
         let mut links: Vec<(u32, u32, u32)> = Vec::new();
         let (first, last) = (self.members[0].0, self.members[self.members.len() - 1].0);
         for link in open_links(self.run.atlas, self.web.documents())? {
@@ -157,12 +169,14 @@ impl Batch<'_, '_> {
             let here: Vec<Page> = members
                 .iter()
                 // A page without an address stands nowhere.
-                .filter(|(_, doc)| !pages.info(*doc).url.is_empty() || self.run.params.merge != Merge::Tolerant)
+                .filter(|(_, doc)| {
+                    !pages.info(*doc).url.is_empty() || self.run.params.merge != Merge::Tolerant
+                })
                 .map(|&(_, doc)| Page {
                     doc,
                     cluster: self.web.cluster(doc),
                     site: self.web.site(doc),
-                    linked_from: docs.binary_search(&doc).map_or(0, |at| linked_from[at]),
+                    linked_from: linked_from.of(doc),
                 })
                 .collect();
             let index = |doc: u32| here.binary_search_by_key(&doc, |page| page.doc).ok().map(|at| at as u32);
@@ -190,6 +204,21 @@ impl Batch<'_, '_> {
     }
 }
 
+/// Documents that other sites link to, and how many do, in order.
+struct LinkedFrom(Vec<(u32, u32)>);
+
+impl LinkedFrom {
+    fn of(&self, doc: u32) -> u32 {
+        self.0.binary_search_by_key(&doc, |entry| entry.0).map_or(0, |at| self.0[at].1)
+    }
+}
+
+/// The path of a page, of the batch or near it.
+pub(super) fn path_of<'a>(pages: &'a Pages, near: &'a Pages, doc: u32) -> &'a str {
+    let url = pages.info(doc).url;
+    place::path(if url.is_empty() { near.info(doc).url } else { url })
+}
+
 /// A group and what is said of it.
 struct Described {
     group: Group,
@@ -200,7 +229,8 @@ struct Described {
 impl Described {
     /// Copies outside the principal, and their bytes.
     fn duplicates(&self) -> (u64, u64) {
-        let others = self.description.replicas.iter().enumerate().filter(|(at, _)| *at != self.group.principal);
+        let others =
+            self.description.replicas.iter().enumerate().filter(|(at, _)| *at != self.group.principal);
         others.fold((0, 0), |(pages, bytes), (_, replica)| {
             (pages + replica.copies, bytes + replica.copied_bytes)
         })

@@ -93,7 +93,8 @@ fn check_batch(
     let mut wanted = Bits::new(web.documents().into());
     for row in batch {
         if row.doc >= web.documents() {
-            let words = format!("collection_pages: document {}, but the atlas has {}", row.doc, web.documents());
+            let words =
+                format!("collection_pages: document {}, but the atlas has {}", row.doc, web.documents());
             return Err(SimilarError::Parameters(words));
         }
         wanted.set(row.doc);
@@ -149,7 +150,10 @@ fn group_of(rows: &[CollectionPageRow], web: &Web) -> Group {
         .chunk_by(|a, b| a.replica == b.replica)
         .map(|rows| Replica {
             site: rows.iter().find(|row| !row.is_virtual).map_or(NONE, |row| web.site(row.doc)),
-            members: rows.iter().map(|row| Member { slot: row.slot, doc: row.doc, role: role(row) }).collect(),
+            members: rows
+                .iter()
+                .map(|row| Member { slot: row.slot, doc: row.doc, role: role(row) })
+                .collect(),
         })
         .collect();
     let slots = rows.iter().map(|row| row.slot + 1).max().unwrap_or(0);

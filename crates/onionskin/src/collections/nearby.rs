@@ -1,7 +1,7 @@
 //! Pages near a replica that have no copies anywhere: they are what was added or changed.
 //!
 //! A page is near when it stands on the replica's site in the replica's folder and is linked with it, directly or over other such pages. A folder
-//! counts only where at least half of what it holds belongs to the replica; else a collection at the root of a large site would take in the
+//! counts only where at least a third of what it holds belongs to the replica; else a collection at the root of a large site would take in the
 //! site.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -12,6 +12,7 @@ use onionskin_mirror::{Group, place};
 use onionskin_similar::{Bits, SimilarError};
 use onionskin_store::Atlas;
 
+use super::assemble::path_of;
 use super::open_links;
 use super::pages::{COLUMNS, Pages};
 
@@ -39,10 +40,7 @@ pub(super) fn take_in(
         // The principal first: what it has is what the others may have changed.
         let mut order: Vec<u32> = (0..group.replicas.len() as u32).collect();
         order.sort_by_key(|&replica| replica as usize != group.principal);
-        let path_of = |doc: u32| {
-            let url = pages.info(doc).url;
-            place::path(if url.is_empty() { near.info(doc).url } else { url })
-        };
+        let path_of = |doc: u32| path_of(pages, &near, doc);
         for replica in order {
             let docs = nearby.remove(&(number, replica)).unwrap_or_default();
             let docs: Vec<Nearby<'_>> = docs.iter().map(|&doc| Nearby { doc, path: path_of(doc) }).collect();
@@ -118,7 +116,7 @@ fn dense(groups: &[Group], pages: &Pages, near: &Pages, candidates: Vec<(u32, Pl
     for (place, docs) in of_place {
         let replica = &groups[place.0 as usize].replicas[place.1 as usize];
         let own = replica.own_pages().count();
-        if own >= docs.len() {
+        if own * 2 >= docs.len() {
             kept.extend(docs.into_iter().map(|doc| (doc, place)));
             continue;
         }
@@ -131,7 +129,7 @@ fn dense(groups: &[Group], pages: &Pages, near: &Pages, candidates: Vec<(u32, Pl
         for &doc in &docs {
             counts.entry(folder_of(doc)).or_default().1 += 1;
         }
-        let is_dense = |doc: u32| counts.get(folder_of(doc)).is_some_and(|(own, others)| own >= others);
+        let is_dense = |doc: u32| counts.get(folder_of(doc)).is_some_and(|(own, others)| own * 2 >= *others);
         kept.extend(docs.into_iter().filter(|&doc| is_dense(doc)).map(|doc| (doc, place)));
     }
     kept.sort_unstable();
@@ -149,7 +147,12 @@ struct Links {
 }
 
 impl Links {
-    fn read(atlas: &Atlas, web: &Web, groups: &[Group], kept: &[(u32, Place)]) -> Result<Links, SimilarError> {
+    fn read(
+        atlas: &Atlas,
+        web: &Web,
+        groups: &[Group],
+        kept: &[(u32, Place)],
+    ) -> Result<Links, SimilarError> {
         let mut place_of: HashMap<u32, Place> = HashMap::new();
         let mut known = Bits::new(web.documents().into());
         for (number, group) in (0..).zip(groups) {
@@ -180,10 +183,14 @@ impl Links {
                 match (from, to) {
                     (Some(_), Some(_)) => {}
                     (Some(place), None) => {
-                        entries(destination).filter(|&at| kept[at].1 == place).for_each(|at| links.linked[at] = true);
+                        entries(destination)
+                            .filter(|&at| kept[at].1 == place)
+                            .for_each(|at| links.linked[at] = true);
                     }
                     (None, Some(place)) => {
-                        entries(source).filter(|&at| kept[at].1 == place).for_each(|at| links.linked[at] = true);
+                        entries(source)
+                            .filter(|&at| kept[at].1 == place)
+                            .for_each(|at| links.linked[at] = true);
                     }
                     (None, None) => {
                         for a in entries(source) {

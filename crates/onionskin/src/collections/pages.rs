@@ -62,7 +62,9 @@ impl Pages {
 
     /// What is known of a document; nothing when it was not kept.
     pub(super) fn info(&self, doc: u32) -> PageInfo<'_> {
-        let Ok(at) = self.kept.binary_search_by_key(&doc, |kept| kept.doc) else { return PageInfo::default() };
+        let Ok(at) = self.kept.binary_search_by_key(&doc, |kept| kept.doc) else {
+            return PageInfo::default();
+        };
         let kept = &self.kept[at];
         let text = &self.text[kept.start as usize..kept.end as usize];
         let (url, title) = text.split_at(kept.url_len as usize);

@@ -48,7 +48,9 @@ impl FromStr for Trivial {
         [Trivial::Transitive, Trivial::Clusters]
             .into_iter()
             .find(|trivial| trivial.as_str() == name)
-            .ok_or_else(|| format!("unknown kind of trivial cluster {name:?}; known are transitive, clusters"))
+            .ok_or_else(|| {
+                format!("unknown kind of trivial cluster {name:?}; known are transitive, clusters")
+            })
     }
 }
 

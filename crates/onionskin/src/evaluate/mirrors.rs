@@ -74,7 +74,10 @@ pub fn evaluate_mirrors(atlas_dir: &Path, truth: &Path) -> Result<Option<MirrorS
         for row in batch?.rows() {
             let here = row.url.and_then(|url| {
                 let regions = by_host.get(site(url)?)?;
-                regions.iter().find(|(folder, _)| place::is_below(place::path(url), folder)).map(|region| region.1)
+                regions
+                    .iter()
+                    .find(|(folder, _)| place::is_below(place::path(url), folder))
+                    .map(|region| region.1)
             });
             if let Some(here) = here {
                 places[here as usize].pages += 1;
@@ -187,13 +190,16 @@ fn judge(places: &mut [Place], noise: &HashMap<u32, bool>, score: &mut MirrorSco
             groups.into_iter().for_each(|group| *copies.entry(group).or_default() += 1);
         }
         // The group that most copies of the target are in.
-        let main = copies.iter().max_by_key(|(group, n)| (**n, std::cmp::Reverse(**group))).map(|(group, _)| *group);
+        let main =
+            copies.iter().max_by_key(|(group, n)| (**n, std::cmp::Reverse(**group))).map(|(group, _)| *group);
         score.targets_found += u64::from(copies.values().any(|n| *n > 1));
         for place in &of_target[1..] {
             score.mirrors_found += u64::from(place.found.iter().any(|(group, _)| copies[group] > 1));
             let problem = match place.found.as_slice() {
                 [] => Some("not found".to_owned()),
-                [(group, pages)] if Some(*group) == main && *pages as f64 >= WHOLE * place.pages as f64 => None,
+                [(group, pages)] if Some(*group) == main && *pages as f64 >= WHOLE * place.pages as f64 => {
+                    None
+                }
                 [(group, _)] if Some(*group) != main => Some("in a group of its own".to_owned()),
                 [(_, pages)] => Some(format!("{pages} of {} pages", place.pages)),
                 pieces => Some(format!("in {} pieces", pieces.len())),
