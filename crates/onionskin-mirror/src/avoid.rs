@@ -17,9 +17,11 @@
 //! - An address with a user name in it is never skipped.
 
 mod address;
+mod file;
 mod matcher;
 
 pub use address::{AddressError, PathAndQuery, PathPrefix, RuleHost, SkipRule};
+pub use file::{AvoidFileError, FORMAT_VERSION};
 pub use matcher::{Hit, Matcher};
 
 use std::collections::HashSet;
