@@ -19,10 +19,12 @@
 mod address;
 mod file;
 mod matcher;
+mod rules;
 
 pub use address::{AddressError, PathAndQuery, PathPrefix, RuleHost, SkipRule};
 pub use file::{AvoidFileError, FORMAT_VERSION};
 pub use matcher::{Hit, Matcher};
+pub use rules::{HostRules, KnownPage, MadeRules, PageRole, RuleLimits, rules_for};
 
 use std::collections::HashSet;
 
