@@ -18,11 +18,13 @@
 
 mod address;
 mod file;
+mod format;
 mod matcher;
 mod rules;
 
 pub use address::{AddressError, PathAndQuery, PathPrefix, RuleHost, SkipRule};
 pub use file::{AvoidFileError, FORMAT_VERSION};
+pub use format::{Format, LeftOut, Rendered, UnknownFormat, WhyLeftOut};
 pub use matcher::{Hit, Matcher};
 pub use rules::{HostRules, KnownPage, MadeRules, PageRole, RuleLimits, rules_for};
 
