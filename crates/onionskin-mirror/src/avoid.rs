@@ -21,12 +21,14 @@ mod file;
 mod format;
 mod matcher;
 mod rules;
+mod simulate;
 
 pub use address::{AddressError, PathAndQuery, PathPrefix, RuleHost, SkipRule};
 pub use file::{AvoidFileError, FORMAT_VERSION};
 pub use format::{Format, LeftOut, Rendered, UnknownFormat, WhyLeftOut};
 pub use matcher::{Hit, Matcher};
 pub use rules::{HostRules, KnownPage, MadeRules, PageRole, RuleLimits, rules_for};
+pub use simulate::{CrawlCounts, EntryCounts, SimulatedPage, Simulation, simulate};
 
 use std::collections::HashSet;
 
