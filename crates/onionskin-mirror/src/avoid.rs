@@ -17,6 +17,7 @@
 //! - An address with a user name in it is never skipped.
 
 mod address;
+mod audit;
 mod file;
 mod format;
 mod matcher;
@@ -24,6 +25,7 @@ mod rules;
 mod simulate;
 
 pub use address::{AddressError, PathAndQuery, PathPrefix, RuleHost, SkipRule};
+pub use audit::{AuditParams, Audited, Date, DateError, Seen, Verdict, audit_entry};
 pub use file::{AvoidFileError, FORMAT_VERSION};
 pub use format::{Format, LeftOut, Rendered, UnknownFormat, WhyLeftOut};
 pub use matcher::{Hit, Matcher};
