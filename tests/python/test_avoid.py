@@ -5,6 +5,7 @@ import http.server
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import threading
@@ -152,6 +153,89 @@ def test_link_extractor_denies(tricky):
     links = {link.url for link in LinkExtractor(deny=avoid.deny_patterns()).extract_links(response)}
     assert len(all_links) > 20
     assert links == {url for url in all_links if not avoid.skips(url)}
+
+
+NODE = """
+const {patterns, urls} = JSON.parse(require("fs").readFileSync(0, "utf8"));
+const skipped = flags => {
+  const all = patterns.map(pattern => new RegExp(pattern, flags));
+  return urls.filter(url => all.some(regex => regex.test(url)));
+};
+console.log(JSON.stringify([skipped(""), skipped("u"), skipped("v")]));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+def test_patterns_mean_the_same_to_javascript(tricky):
+    path, avoid = tricky
+    patterns = yaml.safe_load(render(path, "browsertrix"))["exclude"]
+    given = json.dumps({"patterns": patterns, "urls": URLS})
+    done = subprocess.run(["node", "-e", NODE], check=True, capture_output=True, text=True, input=given)
+    assert json.loads(done.stdout) == [[url for url in URLS if avoid.skips(url)]] * 3
+
+
+JAVA = r"""
+import java.net.URL;
+import java.nio.file.*;
+import java.util.*;
+import java.util.regex.Pattern;
+
+/** Nutch's two filters on what java.net.URL and java.util.regex make of it. */
+public class Filters {
+  public static void main(String[] files) throws Exception {
+    List<String> regexLines = Files.readAllLines(Path.of(files[0]));
+    List<String> fastLines = Files.readAllLines(Path.of(files[1]));
+    for (String url : Files.readAllLines(Path.of(files[2]))) {
+      System.out.println(regex(regexLines, url) + "\t" + fast(fastLines, url) + "\t" + url);
+    }
+  }
+
+  static boolean regex(List<String> lines, String url) {
+    for (String line : lines) {
+      char sign = line.charAt(0);
+      if (sign != '#' && Pattern.compile(line.substring(1)).matcher(url).find()) {
+        return sign == '-';
+      }
+    }
+    return true;
+  }
+
+  static boolean fast(List<String> lines, String url) throws Exception {
+    URL parts = new URL(url);
+    String host = null;
+    for (String line : lines) {
+      String[] words = line.replaceFirst("#.*", "").trim().split("\\s+");
+      if (words[0].equals("Host")) {
+        host = words[1];
+      } else if (words[0].startsWith("DenyPath") && parts.getHost().equals(host)) {
+        String where = words[0].equals("DenyPathQuery") ? parts.getFile() : parts.getPath();
+        if (Pattern.compile(words[1]).matcher(where).find()) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("javac") is None, reason="no Java development kit is installed")
+def test_patterns_mean_the_same_to_java(tricky, tmp_path):
+    path, avoid = tricky
+    (tmp_path / "Filters.java").write_text(JAVA)
+    (tmp_path / "urls.txt").write_text("\n".join(URLS) + "\n")
+    for name, what in [("regex.txt", "nutch-regex"), ("fast.txt", "nutch-fast")]:
+        (tmp_path / name).write_text(render(path, what))
+    command = ["java", "Filters.java", "regex.txt", "fast.txt", "urls.txt"]
+    done = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    answers = {url: (regex, fast) for regex, fast, url in (line.split("\t") for line in done.stdout.splitlines())}
+    expected = {url: "true" if avoid.skips(url) else "false" for url in URLS}
+    assert {url: regex for url, (regex, _) in answers.items()} == expected
+    # The fast filter sees neither ports nor users, so rules for a port are not in its file.
+    plain = [url for url in URLS if ":8080" not in url and ":443" not in url and "@" not in url]
+    assert {url: answers[url][1] for url in plain} == {url: expected[url] for url in plain}
+    assert {answers[url][1] for url in URLS if "port.example" in url} == {"false"}
 
 
 class Site(http.server.BaseHTTPRequestHandler):
