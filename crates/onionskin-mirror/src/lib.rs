@@ -11,6 +11,7 @@
 //! ```
 
 pub mod alias;
+pub mod avoid;
 pub mod check;
 pub mod component;
 pub mod describe;
