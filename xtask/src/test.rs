@@ -6,8 +6,18 @@ use crate::shell::{apt, command, has, python, root, step};
 use crate::{fuzz, tidy};
 
 /// Oracles and readers of our tables, from the Python index.
-pub(crate) const PYTHON_PACKAGES: &[&str] =
-    &["warcio==1.8.1", "fastwarc", "surt==0.3.1", "pyarrow", "duckdb", "polars", "pytest", "brotli", "scrapy", "PyYAML"];
+pub(crate) const PYTHON_PACKAGES: &[&str] = &[
+    "warcio==1.8.1",
+    "fastwarc",
+    "surt==0.3.1",
+    "pyarrow",
+    "duckdb",
+    "polars",
+    "pytest",
+    "brotli",
+    "scrapy",
+    "PyYAML",
+];
 
 fn cargo(arguments: &[&str]) -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), arguments)

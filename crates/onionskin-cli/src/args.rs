@@ -71,6 +71,10 @@ pub(crate) enum Command {
     /// Needs what `similar` found. Every copy is told against its principal: how much of it there is, what is missing, changed and
     /// added, and which of the two is newer.
     Collections(crate::commands::collections::CollectionsArgs),
+    /// Make the list of what the next crawl can skip, as files for crawlers; replay it, audit it, find stand-ins for dead pages.
+    ///
+    /// Needs what `collections` found. No rule holds for a page that is known and not to be skipped.
+    Avoid(Box<crate::commands::avoid::AvoidArgs>),
     /// Show why two documents are alike: every number, and the shared passages side by side.
     ///
     /// A document is called by its number, its address or its id; `doc:7`, `url:...` and `id:...` force one. `cluster:3` alone lists the

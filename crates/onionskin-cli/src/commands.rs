@@ -1,5 +1,6 @@
 //! One module a verb.
 
+pub(crate) mod avoid;
 pub(crate) mod collections;
 pub(crate) mod dedup;
 pub(crate) mod demo;

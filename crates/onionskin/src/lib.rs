@@ -8,9 +8,11 @@
 //! - [`scan()`] reads raw web data once and makes the atlas.
 //! - [`similar()`] finds pairs and clusters of similar documents in it.
 //! - [`collections()`] finds collections of linked pages that stand in several places.
+//! - [`avoid()`] makes the list of what the next crawl can skip.
 //! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
 //! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
 
+pub mod avoid;
 pub mod collections;
 pub mod dedup;
 pub mod evaluate;
@@ -22,6 +24,7 @@ pub mod scan;
 pub mod similar;
 pub mod survivor;
 
+pub use avoid::{AvoidError, AvoidParams, AvoidReport, avoid};
 pub use collections::{CollectionsParams, CollectionsSummary, collections};
 pub use dedup::{DedupError, DedupParams, DedupSummary, dedup};
 pub use evaluate::{EvaluateError, EvaluateParams, Evaluation, evaluate};
