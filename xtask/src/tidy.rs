@@ -17,6 +17,7 @@ const LEVELS: &[(&str, u32)] = &[
     ("onionskin-corpus", 2),
     ("onionskin-similar", 2),
     ("onionskin-mirror", 3),
+    ("onionskin-study", 3),
     ("onionskin", 4),
     ("onionskin-cli", 5),
 ];

@@ -270,7 +270,7 @@ fn describe_replica<'a>(
         evidence: String::new(),
     };
     if at == group.principal {
-        described.evidence = "the copy that most other sites link to, or the fullest".to_owned();
+        described.evidence = "of the fullest copies the one that most other sites link to".to_owned();
         return described;
     }
     let facts = Facts::new(group, at, page, site, &described);
@@ -322,6 +322,11 @@ impl<'a> Facts<'a> {
                 *titles.entry((a.to_owned(), b.to_owned())).or_default() += 1;
             }
         }
+        let title_of = |at: usize| group.root_of(at).and_then(|doc| page(doc).title);
+        let in_roots = || {
+            let (a, b) = version::difference(title_of(group.principal)?, title_of(at)?)?;
+            Some((a.to_owned(), b.to_owned()))
+        };
         let in_titles = titles
             .into_iter()
             .max_by_key(|(versions, n)| (*n, versions.clone()))
@@ -357,7 +362,7 @@ impl<'a> Facts<'a> {
             same_path,
             whole_hosts: whole(replica, here) && whole(principal, there),
             both_ways: described.coverage >= 0.9 && (described.added as f64) <= 0.1 * own(replica),
-            versions: in_titles.or_else(in_folders).or_else(in_hosts),
+            versions: in_titles.or_else(in_roots).or_else(in_folders).or_else(in_hosts),
             days_later,
         }
     }

@@ -250,7 +250,9 @@ fn group(graph: &Graph, paths: &[&str], pieces: &[Piece], members: &[usize]) -> 
     let mut group = Group { slots: order.len() as u32, root: 0, principal: 0, replicas };
     let path_of = |doc: u32| graph.index_of(doc).map_or("/", |index| paths[index as usize]);
     choose_root(&mut group, |doc| linked_from(graph, doc), path_of);
-    group.principal = principal(graph, group.root, &group.replicas);
+    group.principal = principal(graph, group.root, &group.replicas, |replica| {
+        place::common_folder(replica.own_pages().map(|member| path_of(member.doc))).matches('/').count()
+    });
     Some(group)
 }
 

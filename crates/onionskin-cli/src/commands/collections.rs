@@ -1,15 +1,17 @@
 //! `collections`: replicated collections of linked pages.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::ValueHint;
 use onionskin::collections::{CheckReport, Counts, Trivial, check_collections};
 use onionskin::{CollectionsParams, CollectionsSummary, collections};
 use onionskin_mirror::Merge;
 use onionskin_store::Atlas;
 use onionskin_store::table::{CollectionGroupRow, CollectionRow, UrlRuleRow};
+use onionskin_study::figure::{CollectionPoint, collections_scatter};
 use serde::Serialize;
 
 use super::similar::apply;
@@ -48,11 +50,17 @@ pub(crate) struct CollectionsArgs {
     /// List collections of fewer than ten pages too.
     #[arg(long)]
     pub noise: bool,
+    /// Draw cardinality against size of every collection into this file, .svg or .png; may be given twice.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub figure: Vec<PathBuf>,
     #[command(flatten)]
     pub resources: ResourceArgs,
 }
 
 pub(crate) fn run(args: &CollectionsArgs, global: &Global) -> anyhow::Result<Exit> {
+    if let Some(file) = args.figure.iter().find(|file| !is_picture(file)) {
+        bail!("{}: a figure ends in .svg or .png", file.display());
+    }
     let mut params = CollectionsParams::new(args.atlas.clone());
     params.merge = args.merge;
     params.single_site = !args.any_site;
@@ -64,6 +72,9 @@ pub(crate) fn run(args: &CollectionsArgs, global: &Global) -> anyhow::Result<Exi
     bar.finish();
     let summary = summary.transpose()?;
     let found = Found::read(&args.atlas)?;
+    for file in &args.figure {
+        found.draw(file)?;
+    }
     let report = if args.check {
         let work = tempfile::tempdir().context("making a folder for temporary files")?;
         Some(check_collections(&args.atlas, params.memory, work.path())?)
@@ -91,6 +102,12 @@ pub(crate) fn run(args: &CollectionsArgs, global: &Global) -> anyhow::Result<Exi
     Ok(if report.is_some_and(|report| report.n_violations > 0) { Exit::No } else { Exit::Done })
 }
 
+fn is_picture(file: &Path) -> bool {
+    let known =
+        |extension: &OsStr| extension.eq_ignore_ascii_case("svg") || extension.eq_ignore_ascii_case("png");
+    file.extension().is_some_and(known)
+}
+
 /// The collections of an atlas.
 pub(crate) struct Found {
     /// Those that a crawler can spare most of, first.
@@ -102,7 +119,7 @@ impl Found {
     pub(crate) fn read(atlas: &Path) -> anyhow::Result<Found> {
         let atlas = Atlas::open(atlas)?;
         if !atlas.has("collection_groups") {
-            anyhow::bail!("the atlas has no collections\nhint: run onionskin collections first");
+            bail!("the atlas has no collections\nhint: run onionskin collections first");
         }
         let mut groups: Vec<(CollectionGroupRow, Vec<CollectionRow>)> = Vec::new();
         for group in atlas.collection_groups()? {
@@ -120,6 +137,20 @@ impl Found {
         let rules =
             if atlas.has("url_rules") { atlas.url_rules()?.collect::<Result<_, _>>()? } else { Vec::new() };
         Ok(Found { groups, rules })
+    }
+
+    /// The scatter of Cho et al. 2000, figure 12.
+    fn draw(&self, file: &Path) -> anyhow::Result<()> {
+        let point = |(group, _): &(CollectionGroupRow, Vec<CollectionRow>)| CollectionPoint {
+            cardinality: group.replicas,
+            size: group.slots,
+            name: group.name.clone(),
+            kind: group.kind.clone(),
+        };
+        let figure = collections_scatter(&self.groups.iter().map(point).collect::<Vec<_>>());
+        let is_png = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
+        let bytes = if is_png { figure.png()? } else { figure.svg().into_bytes() };
+        std::fs::write(file, bytes).with_context(|| format!("writing {}", file.display()))
     }
 
     fn listed(

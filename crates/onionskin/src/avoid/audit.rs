@@ -6,8 +6,9 @@ use std::path::Path;
 use onionskin_extract::url::site;
 use onionskin_mirror::avoid::{AuditParams, Audited, AvoidList, Date, Matcher, Seen, audit_entry};
 use onionskin_mirror::place;
+use onionskin_store::Atlas;
 
-use super::{AvoidError, Clusters, open};
+use super::{AvoidError, NONE, documents, open};
 
 /// An entry of the old list, judged.
 #[derive(Clone, Debug)]
@@ -20,6 +21,32 @@ pub struct AuditedEntry {
     pub audited: Audited,
 }
 
+/// What each document is connected with by similar pairs: the smallest of them, as collections see it. Four bytes a document.
+fn connected(atlas: &Atlas) -> Result<Vec<u32>, AvoidError> {
+    let n = documents(atlas);
+    let mut parent: Vec<u32> = (0..u32::try_from(n).unwrap_or(u32::MAX)).collect();
+    fn find(parent: &mut [u32], mut at: u32) -> u32 {
+        while parent[at as usize] != at {
+            let up = parent[parent[at as usize] as usize];
+            parent[at as usize] = up;
+            at = up;
+        }
+        at
+    }
+    let mut paired = vec![false; parent.len()];
+    for pair in atlas.pairs()? {
+        let pair = pair?;
+        if u64::from(pair.b) >= n {
+            return Err(AvoidError::Document { table: "pairs", doc: pair.b, documents: n });
+        }
+        let (a, b) = (find(&mut parent, pair.a), find(&mut parent, pair.b));
+        parent[a.max(b) as usize] = a.min(b);
+        paired[pair.a as usize] = true;
+        paired[pair.b as usize] = true;
+    }
+    Ok((0..parent.len()).map(|at| if paired[at] { find(&mut parent, at as u32) } else { NONE }).collect())
+}
+
 /// Judges every entry of a list by a new atlas. A page under an entry's rules is a copy of the principal when one of its cluster is in
 /// the folder of the principal's root.
 pub fn audit(
@@ -28,8 +55,8 @@ pub fn audit(
     crawled: Date,
     params: &AuditParams,
 ) -> Result<Vec<AuditedEntry>, AvoidError> {
-    let atlas = open(atlas_dir, "clusters", "similar")?;
-    let clusters = Clusters::read(&atlas)?;
+    let atlas = open(atlas_dir, "pairs", "similar")?;
+    let clusters = connected(&atlas)?;
     let matcher = Matcher::new(list);
     let mut principals: HashMap<&str, Vec<(&str, usize)>> = HashMap::new();
     for (number, entry) in list.entries.iter().enumerate() {
@@ -47,7 +74,7 @@ pub fn audit(
     for batch in atlas.documents()?.only(&["url"]) {
         for row in batch?.rows() {
             let Some(url) = row.url else { continue };
-            let cluster = clusters.of(row.doc);
+            let cluster = clusters.get(row.doc as usize).copied().filter(|cluster| *cluster != NONE);
             let hit = matcher.find(url);
             if let Some(hit) = hit {
                 seen[hit.entry].pages += 1;

@@ -1,6 +1,6 @@
 //! From collections to a list.
 //!
-//! Memory: some 20 bytes a document of the atlas, 16 a page of a replica, and the addresses of as many hosts at a time as fit.
+//! Memory: some 20 bytes a document of the atlas, 16 a page of a replica, 8 a page of a principal, and the addresses of as many hosts at a time as fit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -187,7 +187,8 @@ fn wanted(
     Ok(wanted)
 }
 
-/// Documents of the wanted replicas with whether they are copies, replica by replica, ascending; and what is kept.
+/// Documents of the wanted replicas with whether they are copies of what is kept, replica by replica, ascending; and what is kept. A page that only
+/// other copies have is no copy here: skipping all of those would lose it.
 fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(u32, bool)>, Bits), AvoidError> {
     let documents = documents(atlas);
     let mut kept = Bits::new(documents);
@@ -198,6 +199,15 @@ fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(u32, bool)>, Bi
             principals.insert(row.group, row.replica);
         }
     }
+    // Principals are not the first of their groups, so that what they have is gathered before.
+    let mut kept_slots: Vec<(u32, u32)> = Vec::new();
+    for row in atlas.collection_pages()? {
+        let row = row?;
+        if principals.get(&row.group) == Some(&row.replica) && row.role == "copy" {
+            kept_slots.push((row.group, row.slot));
+        }
+    }
+    kept_slots.sort_unstable();
     let mut members = Vec::new();
     let mut at = 0;
     for row in atlas.collection_pages()? {
@@ -217,7 +227,8 @@ fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(u32, bool)>, Bi
             if here.members.is_empty() {
                 here.members = members.len()..members.len();
             }
-            members.push((row.doc, matches!(row.role.as_str(), "copy" | "alias")));
+            let is_kept = kept_slots.binary_search(&(row.group, row.slot)).is_ok();
+            members.push((row.doc, is_kept && matches!(row.role.as_str(), "copy" | "alias")));
             here.members.end = members.len();
         }
     }

@@ -1,0 +1,3 @@
+//! What a web looks like: figures.
+
+pub mod figure;
