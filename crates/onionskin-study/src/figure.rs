@@ -88,17 +88,23 @@ pub fn collections_scatter(points: &[CollectionPoint]) -> Figure {
     kinds.dedup();
     let mut plots: Vec<Plot> = Vec::new();
     for (nth, kind) in kinds.iter().enumerate() {
-        let here: Vec<usize> = (0..points.len()).filter(|at| points[*at].kind == *kind).collect();
-        let label = |at: &usize| if labelled.contains(at) { label(&points[*at].name) } else { String::new() };
+        let here = points.iter().filter(|point| point.kind == *kind);
         let scatter = ScatterPlot::new()
-            .with_data(here.iter().map(|at| (points[*at].cardinality as f64, points[*at].size as f64)))
+            .with_data(here.map(|point| (point.cardinality as f64, point.size as f64)))
             .with_color(COLOURS[nth % COLOURS.len()])
             .with_size(4.0)
             .with_marker_opacity(0.7)
-            .with_legend(*kind)
-            .with_labels(here.iter().map(label))
-            .with_repel_labels();
+            .with_legend(*kind);
         plots.push(scatter.into());
+    }
+    if !labelled.is_empty() {
+        // Names are a series of their own, without marks: within one series they keep out of each other's way.
+        let names = ScatterPlot::new()
+            .with_data(labelled.iter().map(|at| (points[*at].cardinality as f64, points[*at].size as f64)))
+            .with_size(0.0)
+            .with_labels(labelled.iter().map(|at| label(&points[*at].name)))
+            .with_repel_labels();
+        plots.push(names.into());
     }
     if plots.is_empty() {
         // Axes need something to stand on.

@@ -55,6 +55,8 @@ pub struct CollectionsParams {
     pub memory: MemoryBudget,
     /// Threads.
     pub threads: usize,
+    /// Memory for the components that are worked on at a time, instead of what is left. For tests.
+    pub batch_bytes: Option<u64>,
 }
 
 impl CollectionsParams {
@@ -71,6 +73,7 @@ impl CollectionsParams {
             url_rules: true,
             memory: MemoryBudget::default_for_machine(),
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            batch_bytes: None,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod bad_inputs;
 mod cli;
+mod collections;
 mod dedup;
 mod evaluate;
 mod explain;

@@ -32,7 +32,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), SimilarError> {
         component_of[doc as usize] = component;
     }
     let links_of = count_links(run, &component_of)?;
-    let room = run.resources(HELD_BYTES).memory.bytes();
+    let room = run.params.batch_bytes.unwrap_or_else(|| run.resources(HELD_BYTES).memory.bytes());
     let mut rest = members.as_slice();
     let mut number = 0;
     while !rest.is_empty() {
