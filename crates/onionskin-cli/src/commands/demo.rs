@@ -1,11 +1,12 @@
-//! `demo`: the main job on a generated web, as far as the stages exist.
+//! `demo`: the main job on a generated web.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use onionskin::evaluate::{MirrorScore, evaluate_mirrors};
 use onionskin::{
-    EvaluateParams, Evaluation, ScanParams, ScanSummary, SimilarParams, SimilarSummary, evaluate, scan,
-    similar,
+    AvoidParams, AvoidReport, CollectionsParams, CollectionsSummary, EvaluateParams, Evaluation, ScanParams,
+    ScanSummary, SimilarParams, SimilarSummary, avoid, collections, evaluate, scan, similar,
 };
 use onionskin_store::Atlas;
 use onionskin_testkit::{Preset, Summary, WarcOptions, Web, WebSpec};
@@ -45,6 +46,14 @@ struct Seen {
     recall: f64,
     /// Of the pairs found, those that are true.
     precision: f64,
+    collections: u64,
+    /// Of the planted mirrors, those that came out as one collection.
+    mirrors_whole: u64,
+    /// Pages that an avoid list spares the next crawl.
+    avoided_pages: u64,
+    /// The share of similar pages, as the web is and with what the list skips left out.
+    similar_before: f64,
+    similar_after: f64,
 }
 
 pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
@@ -72,6 +81,12 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
     let result = similar(&SimilarParams::new(atlas.clone()), &bar);
     bar.finish();
     let found = result?;
+    let bar = Bar::steps(global);
+    let result = collections(&CollectionsParams::new(atlas.clone()), &bar);
+    bar.finish();
+    let copied = result?;
+    let mirrors = evaluate_mirrors(&atlas, &truth)?.unwrap_or_default();
+    let list = avoid(&AvoidParams::new(atlas.clone()))?;
     let judged = evaluate(&EvaluateParams {
         atlas: atlas.clone(),
         truth: truth.clone(),
@@ -81,7 +96,8 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
         memory: params.memory,
         work_dir: folder.join("work"),
     })?;
-    let seen = look(&atlas, &summary, &found, &judged)?;
+    let stages = Stages { scan: &summary, similar: &found, collections: &copied, list: &list };
+    let seen = look(&atlas, &stages, &judged, &mirrors)?;
     if global.json {
         print_json(&DemoWire {
             r#type: "demo",
@@ -90,7 +106,7 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
             seen: &seen,
         })?;
     } else {
-        print(&describe(&planted, &seen, &summary, &judged, &folder))?;
+        print(&describe(&planted, &seen, &summary, &judged, &mirrors, &folder))?;
     }
     Ok(Exit::Done)
 }
@@ -117,12 +133,21 @@ fn prepare(folder: &Path) -> anyhow::Result<()> {
     std::fs::write(folder.join(MARK), "").with_context(naming)
 }
 
+/// What the stages said.
+struct Stages<'a> {
+    scan: &'a ScanSummary,
+    similar: &'a SimilarSummary,
+    collections: &'a CollectionsSummary,
+    list: &'a AvoidReport,
+}
+
 fn look(
     atlas: &Path,
-    summary: &ScanSummary,
-    found: &SimilarSummary,
+    stages: &Stages<'_>,
     judged: &Evaluation,
+    mirrors: &MirrorScore,
 ) -> anyhow::Result<Seen> {
+    let Stages { scan: summary, similar: found, collections: copied, list } = stages;
     let atlas = Atlas::open(atlas)?;
     let mut one_word = 0;
     let mut documents = atlas.documents()?;
@@ -142,6 +167,11 @@ fn look(
         clustered_documents: found.clusters.documents,
         recall: pairs.recall(),
         precision: pairs.precision(),
+        collections: copied.counts.groups,
+        mirrors_whole: mirrors.mirrors_whole,
+        avoided_pages: list.simulation.skipped,
+        similar_before: list.simulation.before.similar_share(),
+        similar_after: list.simulation.after.similar_share(),
     })
 }
 
@@ -150,6 +180,7 @@ fn describe(
     seen: &Seen,
     summary: &ScanSummary,
     judged: &Evaluation,
+    mirrors: &MirrorScore,
     folder: &Path,
 ) -> String {
     let mut both = table(&["", "planted", "seen"]);
@@ -164,15 +195,16 @@ fn describe(
     row("exact copies of a text", planted.exact_copies, Some(seen.exact_copies));
     let pairs = judged.pairs.unwrap_or_default();
     row("pairs of copies, exact and near *", pairs.truth, Some(pairs.found));
-    row("full mirrors", planted.full_mirrors, None);
-    row("partial mirrors", planted.partial_mirrors, None);
-    row("mirrors of another version", planted.skewed_mirrors, None);
-    row("host aliases", planted.aliases, None);
-    row("break points in mirrors", planted.break_points, None);
-    row("calendars", planted.calendars, None);
+    let whole = |kind: &str| Some(mirrors.by_kind.get(kind).map_or(0, |(_, whole)| *whole));
+    row("full mirrors **", planted.full_mirrors, whole("full"));
+    row("partial mirrors **", planted.partial_mirrors, whole("partial"));
+    row("mirrors of another version **", planted.skewed_mirrors, whole("skewed"));
+    row("host aliases **", planted.aliases, whole("alias"));
     format!(
         "{both}\n\
          * of resemblance {} and more: recall {:.4}, precision {:.4}. {} documents are in {} clusters.\n\
+         ** each as one collection; {} collections are replicated. A list of what to skip spares the next crawl {} pages;\n\
+         \u{20}  similar pages: {:.0} % as it is, {:.0} % with the list.\n\
          {} of input in {}; {} of memory at most.\n\
          the web, the truth and the atlas are in {}\n",
         judged.threshold,
@@ -180,6 +212,10 @@ fn describe(
         seen.precision,
         grouped(seen.clustered_documents),
         grouped(seen.clusters),
+        grouped(seen.collections),
+        grouped(seen.avoided_pages),
+        100.0 * seen.similar_before,
+        100.0 * seen.similar_after,
         bytes(summary.input_bytes),
         seconds(summary.seconds),
         summary.peak_memory.map_or_else(|| "unknown amount".to_owned(), bytes),

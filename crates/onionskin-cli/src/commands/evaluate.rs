@@ -1,5 +1,6 @@
 //! `evaluate`: pairs and clusters against known answers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -164,6 +165,7 @@ struct MirrorsWire<'a> {
     mirrors: u64,
     mirrors_found: u64,
     mirrors_whole: u64,
+    by_kind: &'a BTreeMap<String, (u64, u64)>,
     collections: u64,
     problems: u64,
     collections_without_noise: u64,
@@ -180,6 +182,7 @@ impl<'a> MirrorsWire<'a> {
             mirrors: score.mirrors,
             mirrors_found: score.mirrors_found,
             mirrors_whole: score.mirrors_whole,
+            by_kind: &score.by_kind,
             collections: score.collections,
             problems: score.problems,
             collections_without_noise: score.collections_without_noise,

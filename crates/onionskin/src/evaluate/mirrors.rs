@@ -32,6 +32,8 @@ pub struct MirrorScore {
     pub mirrors_found: u64,
     /// Mirrors of which one collection has four fifths of the pages, in one group with most copies of the target, and no other has a part.
     pub mirrors_whole: u64,
+    /// By kind of mirror: how many there are, and how many of them are whole.
+    pub by_kind: BTreeMap<String, (u64, u64)>,
     /// Collections that were found, copies counted one by one.
     pub collections: u64,
     /// Of these, those that correspond to no place, or are pieces of one.
@@ -48,12 +50,15 @@ pub struct MirrorScore {
 struct MirrorLine {
     target: String,
     replica: String,
+    #[serde(default)]
+    kind: String,
 }
 
 /// A place of the truth.
 struct Place {
     target: usize,
     root: String,
+    kind: String,
     pages: u64,
     /// Group, pages, whether the group is noise: what was found there, largest first.
     found: Vec<(u32, u64)>,
@@ -150,12 +155,13 @@ fn read_places(truth: &Path) -> Result<(Vec<Place>, ByHost), EvaluateError> {
             Some(&at) => places[at].target,
             None => {
                 number_of.insert(mirror.target.clone(), places.len());
-                places.push(Place { target: targets, root: mirror.target, pages: 0, found: Vec::new() });
+                let kind = String::new();
+                places.push(Place { target: targets, root: mirror.target, kind, pages: 0, found: Vec::new() });
                 targets += 1;
                 targets - 1
             }
         };
-        places.push(Place { target, root: mirror.replica, pages: 0, found: Vec::new() });
+        places.push(Place { target, root: mirror.replica, kind: mirror.kind, pages: 0, found: Vec::new() });
     }
     let mut by_host = ByHost::new();
     for (number, place) in (0..).zip(&places) {
@@ -204,6 +210,9 @@ fn judge(places: &mut [Place], noise: &HashMap<u32, bool>, score: &mut MirrorSco
                 [(_, pages)] => Some(format!("{pages} of {} pages", place.pages)),
                 pieces => Some(format!("in {} pieces", pieces.len())),
             };
+            let of_kind = score.by_kind.entry(place.kind.clone()).or_default();
+            of_kind.0 += 1;
+            of_kind.1 += u64::from(problem.is_none());
             match problem {
                 None => score.mirrors_whole += 1,
                 Some(problem) => score.misses.push((place.root.clone(), problem)),
