@@ -20,6 +20,7 @@ use std::sync::OnceLock;
 
 use crate::gf2::Modulus;
 use crate::simd::{self, Barrett};
+use crate::token::ascii_words;
 
 /// The width of a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,8 +99,23 @@ impl Rabin {
     #[inline]
     fn advance(&self, remainder: u64) -> u64 {
         match self.advance {
-            None => simd::mul(remainder, self.powers[0], self.barrett),
+            None => simd::advance(remainder, self.barrett),
             Some(table) => table.mul(remainder),
+        }
+    }
+
+    /// The remainders of runs of ASCII letters and digits in small letters.
+    pub(crate) fn ascii_words(
+        &self,
+        text: &[u8],
+        starts: &[usize],
+        ends: &[usize],
+        out: &mut [u64],
+        long: &mut Vec<u32>,
+    ) {
+        match self.advance {
+            None => simd::ascii_words(text, starts, ends, out, long, self.barrett),
+            Some(table) => ascii_words(text, starts, ends, out, long, |remainder| table.mul(remainder)),
         }
     }
 
