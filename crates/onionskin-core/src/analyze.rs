@@ -4,8 +4,8 @@ use crate::chunk::{self, Chunking, ParagraphScratch};
 use crate::feature::FeatureMaker;
 use crate::id::Fingerprint;
 use crate::rabin::{Purpose, Rabin, Shingler};
-use crate::recipe::{Recipe, SketchScheme};
-use crate::sketch::{Permutations, bottom_sketch};
+use crate::recipe::{Minwise, Recipe, SketchScheme};
+use crate::sketch::{OnePermutation, Permutations, bottom_sketch};
 use crate::token::{Tokenizer, Tokens, Unit};
 
 /// Analyses documents one after the other. One for each thread.
@@ -33,12 +33,16 @@ struct Chunker {
 }
 
 struct Sketcher {
-    scheme: SketchScheme,
-    seed: u64,
-    permutations: Option<Permutations>,
+    kind: SketchKind,
     maker: Option<FeatureMaker>,
     sketch: Vec<u32>,
     features: Vec<u64>,
+}
+
+enum SketchKind {
+    Independent(Permutations),
+    One(OnePermutation),
+    Bottom { t: usize, seed: u64 },
 }
 
 #[derive(Default)]
@@ -109,7 +113,7 @@ impl Analyzer {
             letters: recipe.needs_letters().then(|| (tokenizer(Unit::Letter), Tokens::default())),
             chunkers,
             kept,
-            sketcher: Sketcher::new(recipe.scheme(), seed),
+            sketcher: Sketcher::new(recipe, seed),
             set: FingerprintSet::default(),
             scratch: Scratch::default(),
             text_fp: None,
@@ -204,15 +208,15 @@ impl Chunker {
 }
 
 impl Sketcher {
-    fn new(scheme: SketchScheme, seed: u64) -> Sketcher {
-        let permutations = match scheme {
-            SketchScheme::Bottom(_) => None,
-            SketchScheme::Features(_) | SketchScheme::Minima(_) => {
-                Some(Permutations::new(scheme.sketch_len(), seed))
-            }
+    fn new(recipe: &Recipe, seed: u64) -> Sketcher {
+        let t = recipe.scheme().sketch_len();
+        let kind = match (recipe.scheme(), recipe.minwise()) {
+            (SketchScheme::Bottom(_), _) => SketchKind::Bottom { t, seed },
+            (_, Minwise::Independent) => SketchKind::Independent(Permutations::new(t, seed)),
+            (_, Minwise::One) => SketchKind::One(OnePermutation::new(t, seed)),
         };
-        let maker = scheme.filter().map(FeatureMaker::new);
-        Sketcher { scheme, seed, permutations, maker, sketch: vec![], features: vec![] }
+        let maker = recipe.scheme().filter().map(FeatureMaker::new);
+        Sketcher { kind, maker, sketch: vec![], features: vec![] }
     }
 
     fn clear(&mut self) {
@@ -221,9 +225,12 @@ impl Sketcher {
     }
 
     fn sum_up(&mut self, fingerprints: &[u64]) {
-        match &mut self.permutations {
-            Some(permutations) => self.sketch.extend_from_slice(permutations.sketch(fingerprints)),
-            None => bottom_sketch(fingerprints, self.scheme.sketch_len(), self.seed, &mut self.sketch),
+        match &mut self.kind {
+            SketchKind::Independent(permutations) => {
+                self.sketch.extend_from_slice(permutations.sketch(fingerprints));
+            }
+            SketchKind::One(permutation) => self.sketch.extend_from_slice(permutation.sketch(fingerprints)),
+            SketchKind::Bottom { t, seed } => bottom_sketch(fingerprints, *t, *seed, &mut self.sketch),
         }
         if let Some(maker) = &mut self.maker {
             self.features.extend_from_slice(maker.features(&self.sketch));

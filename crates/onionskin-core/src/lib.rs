@@ -36,4 +36,4 @@ pub use chunk::Chunking;
 pub use feature::FeatureFilter;
 pub use id::{DocId, DocPair, Fingerprint, Resemblance, SiteId, Threshold};
 pub use mix::{SplitMix64, scramble};
-pub use recipe::{Recipe, RecipeError, SketchScheme};
+pub use recipe::{Minwise, Recipe, RecipeError, SketchScheme};

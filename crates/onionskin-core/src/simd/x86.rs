@@ -81,16 +81,12 @@ pub(super) fn fold_blocks_wide(state: u64, blocks: &[u64], powers: &[u64; 8], ba
     if groups.is_empty() {
         return fold_blocks(state, rest, powers, barrett);
     }
-    let pair = |upper: u64, lower: u64| {
-        _mm256_set_epi64x(0, upper.cast_signed(), 0, lower.cast_signed())
-    };
+    let pair = |upper: u64, lower: u64| _mm256_set_epi64x(0, upper.cast_signed(), 0, lower.cast_signed());
     // Of each four blocks the even and the odd ones meet a register, in two lanes.
     let even = [pair(powers[4], powers[6]), pair(powers[0], powers[2])];
     let odd = [pair(powers[3], powers[5]), pair(1, powers[1])];
-    let past = std::arch::x86_64::_mm_set_epi64x(
-        advance(powers[7], barrett).cast_signed(),
-        powers[7].cast_signed(),
-    );
+    let past =
+        std::arch::x86_64::_mm_set_epi64x(advance(powers[7], barrett).cast_signed(), powers[7].cast_signed());
     let mut sum = register(state);
     for group in groups {
         let (fours, _) = group.as_chunks::<4>();
@@ -104,10 +100,8 @@ pub(super) fn fold_blocks_wide(state: u64, blocks: &[u64], powers: &[u64; 8], ba
             wide = _mm256_xor_si256(wide, products);
         }
         let both = _mm_xor_si128(_mm256_castsi256_si128(wide), _mm256_extracti128_si256::<1>(wide));
-        let carried = _mm_xor_si128(
-            _mm_clmulepi64_si128::<0x00>(sum, past),
-            _mm_clmulepi64_si128::<0x11>(sum, past),
-        );
+        let carried =
+            _mm_xor_si128(_mm_clmulepi64_si128::<0x00>(sum, past), _mm_clmulepi64_si128::<0x11>(sum, past));
         sum = _mm_xor_si128(both, carried);
     }
     fold_blocks(reduce(sum, constants(barrett)), rest, powers, barrett)
@@ -256,8 +250,7 @@ fn fixed_window_sums_wide<const W: usize>(
             second = _mm256_xor_si256(second, b);
         }
         let raise_even = |four: __m256i| _mm256_slli_si256::<8>(four);
-        let raise_odd =
-            |four: __m256i| _mm256_blend_epi32::<0b1100_1100>(_mm256_setzero_si256(), four);
+        let raise_odd = |four: __m256i| _mm256_blend_epi32::<0b1100_1100>(_mm256_setzero_si256(), four);
         let (a, b) = if (W - 1) % 2 == 0 {
             (raise_even(four(W - 1)), raise_odd(four(W - 1)))
         } else {

@@ -37,7 +37,14 @@ pub(crate) struct Runs {
 impl Default for Runs {
     fn default() -> Runs {
         let room = vec![0; 1 + RUNS_OF_BLOCK * (WINDOW_BLOCKS + 1)];
-        Runs { starts: room.clone(), ends: room, n_ends: 0, n_starts: 0, beyond_ascii: vec![], newlines: vec![] }
+        Runs {
+            starts: room.clone(),
+            ends: room,
+            n_ends: 0,
+            n_starts: 0,
+            beyond_ascii: vec![],
+            newlines: vec![],
+        }
     }
 }
 

@@ -1,0 +1,159 @@
+//! Minima of one permutation, for the price of one.
+//!
+//! t permutations of n shingles are t·n images, and nearly all of them are thrown away. One permutation gives as many minima when its
+//! range is cut into t bins and the least image of each is kept (Li, Owen and Zhang 2012): one image a shingle. A bin of two
+//! documents agrees when the least image that either has in it belongs to a shingle that both have, which happens with the
+//! probability of their resemblance.
+//!
+//! Where few shingles fall into many bins some stay empty. Two empty bins say nothing, so an empty bin borrows: it has an order of its
+//! own in which it asks the others, the same for all documents, and takes what the first has that is not empty (Shrivastava 2017,
+//! "Optimal densification"). The argument goes on to hold: whom a bin asks depends on the hash alone, so two documents
+//! agree in it with the probability of their resemblance. The order is random, and after [`PROBES`] of them it goes on from the last
+//! one upwards, so that the single shingle of a short document is found by looking at a few words of bits.
+//!
+//! Minima of one permutation are not quite independent: no shingle is the minimum of two bins by itself, and a bin may lend to several.
+//! Measured on random sets, estimates are unbiased; their spread is that of independent permutations as long as there are
+//! more shingles than bins, and up to a third more for a handful of shingles. Features meet as often as P(k,s,r) says, within what
+//! 6,000 pairs can tell; with fewer shingles than minima within 0.025.
+
+use crate::mix::{SplitMix64, scramble};
+
+/// Bins that are asked at random.
+const PROBES: u64 = 64;
+
+/// No image: what an empty bin holds.
+const NONE: u64 = u64::MAX;
+
+/// One min-wise permutation in t bins, drawn from a seed.
+#[derive(Clone, Debug)]
+pub struct OnePermutation {
+    t: usize,
+    key: u64,
+    /// What makes the order in which empty bins ask.
+    borrowing: u64,
+    least: Vec<u64>,
+    /// A bit for every bin that is not empty.
+    filled: Vec<u64>,
+    minima: Vec<u32>,
+}
+
+impl OnePermutation {
+    /// With `t` bins, at least one.
+    pub fn new(t: usize, seed: u64) -> OnePermutation {
+        assert!(t >= 1 && u32::try_from(t).is_ok(), "bins are counted in 32 bits");
+        let mut rng = SplitMix64::new(seed);
+        let (key, borrowing) = (rng.next_u64(), rng.next_u64());
+        OnePermutation { t, key, borrowing, least: vec![], filled: vec![], minima: vec![] }
+    }
+
+    /// How many bins there are.
+    pub fn t(&self) -> usize {
+        self.t
+    }
+
+    /// The sketch of a set of fingerprints; repeats do no harm. All ones for an empty set, which resembles nothing.
+    pub fn sketch(&mut self, fingerprints: &[u64]) -> &[u32] {
+        self.least.clear();
+        self.least.resize(self.t, NONE);
+        for fingerprint in fingerprints {
+            let (bin, image) = self.image(*fingerprint);
+            let least = &mut self.least[bin];
+            *least = image.min(*least);
+        }
+        self.borrow();
+        self.minima.clear();
+        self.minima.extend(self.least.iter().enumerate().map(|(bin, least)| half(bin, *least)));
+        &self.minima
+    }
+
+    /// The bin of a fingerprint, and its image there. The upper half of the scrambled fingerprint chooses the bin, and what it has
+    /// left within the bin goes below the lower half, which decides who is the least.
+    #[inline]
+    fn image(&self, fingerprint: u64) -> (usize, u64) {
+        let x = scramble(fingerprint ^ self.key);
+        let scaled = (x >> 32) * self.t as u64;
+        ((scaled >> 32) as usize, x << 32 | scaled & 0xffff_ffff)
+    }
+
+    /// The nth bin that an empty one asks.
+    #[inline]
+    fn asked(&self, bin: usize, nth: u64) -> usize {
+        let x = scramble(self.borrowing.wrapping_add((bin as u64) << 32 | nth));
+        (((x >> 32) * self.t as u64) >> 32) as usize
+    }
+
+    fn borrow(&mut self) {
+        let empty = self.least.iter().filter(|least| **least == NONE).count();
+        if empty == 0 || empty == self.t {
+            return;
+        }
+        self.filled.clear();
+        self.filled.resize(self.t.div_ceil(64), 0);
+        for (bin, least) in self.least.iter().enumerate() {
+            self.filled[bin / 64] |= u64::from(*least != NONE) << (bin % 64);
+        }
+        for bin in 0..self.t {
+            if !self.is_filled(bin) {
+                self.least[bin] = self.least[self.lender(bin)];
+            }
+        }
+    }
+
+    fn is_filled(&self, bin: usize) -> bool {
+        self.filled[bin / 64] >> (bin % 64) & 1 == 1
+    }
+
+    fn lender(&self, bin: usize) -> usize {
+        for nth in 0..PROBES {
+            let asked = self.asked(bin, nth);
+            if self.is_filled(asked) {
+                return asked;
+            }
+        }
+        self.filled_from(self.asked(bin, PROBES - 1))
+    }
+
+    /// The first bin that is not empty, from one upwards and around.
+    fn filled_from(&self, start: usize) -> usize {
+        let words = self.filled.len();
+        let above = self.filled[start / 64] & (u64::MAX << (start % 64));
+        let mut word = start / 64;
+        let mut bits = above;
+        // Round once, to the bits below the start in its own word.
+        for _ in 0..=words {
+            if bits != 0 {
+                break;
+            }
+            word = (word + 1) % words;
+            bits = self.filled[word];
+        }
+        64 * word + bits.trailing_zeros() as usize
+    }
+
+    /// The same by the definition.
+    pub fn sketch_trivial_but_slow(&self, fingerprints: &[u64]) -> Vec<u32> {
+        let own = |bin: usize| {
+            let images = fingerprints.iter().map(|fingerprint| self.image(*fingerprint));
+            images.filter(|(of, _)| *of == bin).map(|(_, image)| image).min()
+        };
+        (0..self.t)
+            .map(|bin| {
+                let random = (0..PROBES).map(|nth| self.asked(bin, nth));
+                let last = self.asked(bin, PROBES - 1);
+                let upwards = (0..self.t).map(|step| (last + step) % self.t);
+                let mut order = std::iter::once(bin).chain(random).chain(upwards);
+                half(bin, order.find_map(own).unwrap_or(NONE))
+            })
+            .collect()
+    }
+}
+
+/// Half of an image, so that sketches are as short as those of many permutations: the upper one for even bins, the lower one for odd
+/// ones, and neighbours tell 64 bits apart.
+#[inline]
+fn half(bin: usize, image: u64) -> u32 {
+    if bin.is_multiple_of(2) { (image >> 32) as u32 } else { image as u32 }
+}
+
+#[cfg(test)]
+mod tests;
