@@ -55,24 +55,28 @@ impl OnePermutation {
     pub fn sketch(&mut self, fingerprints: &[u64]) -> &[u32] {
         self.least.clear();
         self.least.resize(self.t, NONE);
+        // Out of the way of the compiler, which cannot know that the bins are not where the key is.
+        let mut least = std::mem::take(&mut self.least);
         for fingerprint in fingerprints {
             let (bin, image) = self.image(*fingerprint);
-            let least = &mut self.least[bin];
-            *least = image.min(*least);
+            least[bin] = least[bin].min(image);
         }
+        self.least = least;
         self.borrow();
         self.minima.clear();
         self.minima.extend(self.least.iter().enumerate().map(|(bin, least)| half(bin, *least)));
         &self.minima
     }
 
-    /// The bin of a fingerprint, and its image there. The upper half of the scrambled fingerprint chooses the bin, and what it has
-    /// left within the bin goes below the lower half, which decides who is the least.
+    /// The bin of a fingerprint, and its image there: how far it is from the beginning of the bin, t times as fine. The permutation is
+    /// [`scramble`] without its last step, which is for the lower bits: the bin and the least are chosen by the upper ones.
     #[inline]
     fn image(&self, fingerprint: u64) -> (usize, u64) {
-        let x = scramble(fingerprint ^ self.key);
-        let scaled = (x >> 32) * self.t as u64;
-        ((scaled >> 32) as usize, x << 32 | scaled & 0xffff_ffff)
+        let x = fingerprint ^ self.key;
+        let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let scaled = u128::from(x) * self.t as u128;
+        ((scaled >> 64) as usize, scaled as u64)
     }
 
     /// The nth bin that an empty one asks.
@@ -83,17 +87,22 @@ impl OnePermutation {
     }
 
     fn borrow(&mut self) {
-        let empty = self.least.iter().filter(|least| **least == NONE).count();
-        if empty == 0 || empty == self.t {
+        self.filled.clear();
+        self.filled.extend(self.least.chunks(64).map(|some| {
+            let bits = some.iter().zip(0..).map(|(least, bit)| u64::from(*least != NONE) << bit);
+            bits.fold(0, |word, bit| word | bit)
+        }));
+        if self.filled.iter().all(|word| *word == 0) {
             return;
         }
-        self.filled.clear();
-        self.filled.resize(self.t.div_ceil(64), 0);
-        for (bin, least) in self.least.iter().enumerate() {
-            self.filled[bin / 64] |= u64::from(*least != NONE) << (bin % 64);
-        }
-        for bin in 0..self.t {
-            if !self.is_filled(bin) {
+        for word in 0..self.filled.len() {
+            let mut empty = !self.filled[word];
+            while empty != 0 {
+                let bin = 64 * word + empty.trailing_zeros() as usize;
+                empty &= empty - 1;
+                if bin >= self.t {
+                    break;
+                }
                 self.least[bin] = self.least[self.lender(bin)];
             }
         }
