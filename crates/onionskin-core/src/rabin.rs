@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 
 use crate::gf2::Modulus;
 use crate::simd::{self, Barrett};
-use crate::token::ascii_words;
+use crate::token::{ascii_words, load_block};
 
 /// The width of a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,17 +105,12 @@ impl Rabin {
     }
 
     /// The remainders of runs of ASCII letters and digits in small letters.
-    pub(crate) fn ascii_words(
-        &self,
-        text: &[u8],
-        starts: &[usize],
-        ends: &[usize],
-        out: &mut [u64],
-        long: &mut Vec<u32>,
-    ) {
+    pub(crate) fn ascii_words(&self, text: &[u8], starts: &[usize], ends: &[usize], out: &mut [u64]) {
         match self.advance {
-            None => simd::ascii_words(text, starts, ends, out, long, self.barrett),
-            Some(table) => ascii_words(text, starts, ends, out, long, |remainder| table.mul(remainder)),
+            None => simd::ascii_words(text, starts, ends, out, self.barrett),
+            Some(table) => {
+                ascii_words(starts, ends, out, |at| load_block(text, at), |remainder| table.mul(remainder));
+            }
         }
     }
 

@@ -22,7 +22,7 @@ use crate::unicode::{self, CharClass, Entry, Form};
 
 mod runs;
 
-pub(crate) use runs::{Runs, WINDOW_BLOCKS, ascii_words};
+pub(crate) use runs::{Runs, WINDOW_BLOCKS, ascii_words, load_block};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,8 +79,6 @@ pub struct Tokenizer {
     /// marks becomes a letter that composes with the first.
     unsettled: bool,
     runs: Runs,
-    /// Numbers of words of eight bytes and more.
-    long_words: Vec<u32>,
 }
 
 impl Tokenizer {
@@ -94,7 +92,6 @@ impl Tokenizer {
             word: String::new(),
             unsettled: false,
             runs: Runs::default(),
-            long_words: vec![],
         }
     }
 
@@ -140,7 +137,7 @@ impl Tokenizer {
             tokens.remainders.resize(before + until - done, 0);
             let (starts, ends) = (&runs.starts[done..until], &runs.ends[done..until]);
             let words = &mut tokens.remainders[before..];
-            self.rabin.ascii_words(text.as_bytes(), starts, ends, words, &mut self.long_words);
+            self.rabin.ascii_words(text.as_bytes(), starts, ends, words);
             if let Some(run) = next {
                 self.unicode_run(&text[runs.starts[run]..runs.ends[run]], tokens);
                 done = run + 1;

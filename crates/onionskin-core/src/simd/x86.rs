@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 
 use super::{Barrett, ByteClasses};
-use crate::token::{Runs, ascii_words as ascii_words_with};
+use crate::token::{Runs, ascii_words as ascii_words_with, load_block};
 
 /// One polynomial in the lower half of a register.
 #[target_feature(enable = "pclmulqdq,sse2")]
@@ -57,15 +57,18 @@ pub(super) fn advance(remainder: u64, barrett: Barrett) -> u64 {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,pclmulqdq,sse2")]
-pub(super) fn ascii_words(
-    text: &[u8],
-    starts: &[usize],
-    ends: &[usize],
-    out: &mut [u64],
-    long: &mut Vec<u32>,
-    barrett: Barrett,
-) {
-    ascii_words_with(text, starts, ends, out, long, |remainder| advance(remainder, barrett));
+pub(super) fn ascii_words(text: &[u8], starts: &[usize], ends: &[usize], out: &mut [u64], barrett: Barrett) {
+    let advance = |remainder| advance(remainder, barrett);
+    let Some(last) = text.len().checked_sub(8) else {
+        return ascii_words_with(starts, ends, out, |at| load_block(text, at), advance);
+    };
+    // SAFETY: eight bytes can be read at `last` and everywhere before; the read needs no alignment.
+    let load =
+        |at: usize| u64::from_le(unsafe { text.as_ptr().add(at.min(last)).cast::<u64>().read_unaligned() });
+    ascii_words_with(starts, ends, out, load, advance);
+    // A block that reaches beyond the end of the text was read too early. Only the last words of a text have one.
+    let whole = ends.iter().rposition(|end| *end <= last).map_or(0, |word| word + 1);
+    ascii_words_with(&starts[whole..], &ends[whole..], &mut out[whole..], |at| load_block(text, at), advance);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]

@@ -12,8 +12,8 @@ pub(crate) const WINDOW_BLOCKS: usize = 32;
 /// At most every second byte begins a run.
 const RUNS_OF_BLOCK: usize = 32;
 
-/// Runs that are written down without asking. Plain text has 10 to 12 in a block.
-const BATCH: usize = 16;
+/// Runs that are written down without asking. Plain text has about eleven in a block.
+const BATCH: usize = 12;
 
 /// Bit 5 of every byte: letters and digits stay what they are when it is set, capitals become small.
 const SMALL: u64 = 0x2020_2020_2020_2020;
@@ -140,45 +140,47 @@ fn write_places(out: &mut [usize], base: usize, mut bits: u64) {
     }
 }
 
-/// The remainders of runs of ASCII letters and digits, as [`crate::rabin::Rabin::word`] has them after lower-casing. `advance`
-/// multiplies by t⁶⁴; `long` is memory that is used.
+/// The remainders of runs of ASCII letters and digits, as [`crate::rabin::Rabin::word`] has them after lower-casing. `load` gives the
+/// eight bytes of the text at a place, whatever they are beyond its end; `advance` multiplies by t⁶⁴.
 #[inline(always)]
 pub(crate) fn ascii_words(
-    text: &[u8],
     starts: &[usize],
     ends: &[usize],
     out: &mut [u64],
-    long: &mut Vec<u32>,
+    load: impl Fn(usize) -> u64,
     advance: impl Fn(u64) -> u64,
 ) {
-    long.resize(long.len().max(out.len()), 0);
-    let mut n_long = 0;
-    for (i, ((slot, start), end)) in out.iter_mut().zip(starts).zip(ends).enumerate() {
-        let length = end - start;
-        *slot = stopped(load(text, *start), length % 8);
-        // Written for every word, and kept for the long ones: nothing to guess.
-        long[n_long] = i as u32;
-        n_long += usize::from(length >= 8);
-    }
-    for i in &long[..n_long] {
-        let i = *i as usize;
-        let (mut at, end) = (starts[i], ends[i]);
-        let mut remainder = load(text, at);
-        at += 8;
-        while end - at >= 8 {
-            remainder = advance(remainder) ^ load(text, at);
-            at += 8;
+    let groups = out.chunks_mut(64).zip(starts.chunks(64).zip(ends.chunks(64)));
+    for (out, (starts, ends)) in groups {
+        let n = out.len().min(starts.len()).min(ends.len());
+        let (out, starts, ends) = (&mut out[..n], &starts[..n], &ends[..n]);
+        // Every word as if it were short, and a bit for those that are not: nothing to guess.
+        let mut long = 0;
+        for i in 0..n {
+            let length = ends[i] - starts[i];
+            out[i] = stopped(load(starts[i]) | SMALL, length % 8);
+            long |= u64::from(length >= 8) << i;
         }
-        out[i] = advance(remainder) ^ stopped(load(text, at), end - at);
+        while long != 0 {
+            let i = long.trailing_zeros() as usize;
+            long &= long - 1;
+            let (start, end) = (starts[i], ends[i]);
+            let mut at = start + 8;
+            let mut remainder = load(start) | SMALL;
+            while end - at >= 8 {
+                remainder = advance(remainder) ^ (load(at) | SMALL);
+                at += 8;
+            }
+            out[i] = advance(remainder) ^ stopped(load(at) | SMALL, end - at);
+        }
     }
 }
 
-/// Eight bytes in small letters; what is beyond the end of the text is of no use to anyone.
+/// Eight bytes of a text, zeros beyond its end.
 #[inline(always)]
-fn load(text: &[u8], at: usize) -> u64 {
-    let rest = &text[at..];
-    let block = rest.first_chunk::<8>().copied().unwrap_or_else(|| short_block(rest));
-    u64::from_le_bytes(block) | SMALL
+pub(crate) fn load_block(text: &[u8], at: usize) -> u64 {
+    let rest = text.get(at..).unwrap_or_default();
+    u64::from_le_bytes(rest.first_chunk::<8>().copied().unwrap_or_else(|| short_block(rest)))
 }
 
 #[cold]
