@@ -172,6 +172,9 @@ pub(crate) struct ReadingArgs {
     /// The text field holds HTML.
     #[arg(long)]
     pub text_is_html: bool,
+    /// Compute the SHA-1 of texts in JSON lines, Parquet and CSV, which tells copies that are equal to the byte.
+    #[arg(long)]
+    pub text_digests: bool,
     /// Take HTTP responses of any status, not only 200.
     #[arg(long)]
     pub any_status: bool,

@@ -32,7 +32,8 @@ pub struct Document<'a> {
     /// When it was fetched, in microseconds since 1970, UTC.
     pub fetched_at: Option<i64>,
     /// SHA-1 of the payload: a WARC record's own digest where it is usable (it is that of the body before content
-    /// encodings are undone), else computed from the decoded payload.
+    /// encodings are undone), else computed from the decoded payload. Of a record that is nothing but a text only on request
+    /// ([`Options::text_digests`](crate::Options::text_digests)).
     pub payload_sha1: Option<[u8; 20]>,
     /// The record says only that the payload with this digest was met again: there is no text, and the document counts as
     /// an exact copy of the one with the same `payload_sha1`.
