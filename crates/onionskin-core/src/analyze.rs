@@ -122,6 +122,22 @@ impl Analyzer {
 
     /// Analyses one document.
     pub fn analyze(&mut self, text: &str) -> Analysis<'_> {
+        self.cut(text, true);
+        if !self.tokens.remainders().is_empty() {
+            self.sketcher.sum_up(&self.chunkers[0].fingerprints);
+        }
+        Analysis(self)
+    }
+
+    /// Cuts one document into chunks and does nothing else: there is no sketch, no feature and, unless the document is a chunk itself, no
+    /// fingerprint of the text.
+    pub fn analyze_chunks(&mut self, text: &str) -> Analysis<'_> {
+        let document = self.chunkers.iter().any(|chunker| chunker.chunking == Chunking::Document);
+        self.cut(text, document);
+        Analysis(self)
+    }
+
+    fn cut(&mut self, text: &str, fingerprint: bool) {
         self.words.tokenize(text, &mut self.tokens);
         for chunker in &mut self.chunkers {
             chunker.fingerprints.clear();
@@ -129,14 +145,14 @@ impl Analyzer {
         self.sketcher.clear();
         self.text_fp = None;
         if !self.tokens.remainders().is_empty() {
-            self.text_fp = Some(Fingerprint(self.rabin.sequence(self.tokens.remainders())));
+            if fingerprint {
+                self.text_fp = Some(Fingerprint(self.rabin.sequence(self.tokens.remainders())));
+            }
             if let Some((tokenizer, tokens)) = &mut self.letters {
                 tokenizer.tokenize(text, tokens);
             }
             self.chunk(text);
-            self.sketcher.sum_up(&self.chunkers[0].fingerprints);
         }
-        Analysis(self)
     }
 
     fn chunk(&mut self, text: &str) {

@@ -5,9 +5,10 @@
 //! 2000), and the few texts that have become candidates are read and cut once more.
 //!
 //! Inputs are walked in the order of the scan, beside the table of documents, which says at which offset each of them begins.
-//! Records that are not wanted are passed over before they are parsed.
+//! Records that are not wanted are passed over before they are parsed, and in a file of plain JSON lines they are not read.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use onionskin_core::{Analyzer, Recipe};
@@ -31,7 +32,12 @@ const HINT: &str = "scan again with a recipe that keeps the chunks, or put the i
 impl Reread {
     /// Checks that the inputs are there and as long as they were.
     pub fn new(atlas: &Atlas, recipe: &Recipe) -> Result<Reread, SimilarError> {
-        let options = Arc::new(reading_options(atlas.manifest()));
+        let mut options = reading_options(atlas.manifest());
+        // Names and addresses are known.
+        options.id_field.clear();
+        options.url_field.clear();
+        options.text_digests = false;
+        let options = Arc::new(options);
         for input in &atlas.manifest().inputs {
             let source = open_input(&input.name, &options)?;
             if source.bytes != input.bytes {
@@ -111,6 +117,15 @@ impl Places {
 
     fn step(&mut self) {
         self.at += 1;
+    }
+
+    /// Before which offset the document that is looked at ends, as far as is known.
+    fn end(&self) -> u64 {
+        let next = self.batch.as_ref().filter(|batch| self.at + 1 < batch.len());
+        next.map_or(u64::MAX, |batch| {
+            let (here, next) = (batch.row(self.at), batch.row(self.at + 1));
+            if next.source == here.source && next.offset > here.offset { next.offset } else { u64::MAX }
+        })
     }
 }
 
@@ -236,12 +251,33 @@ impl Visitor for Picker<'_> {
         })
     }
 
+    fn next_wanted(&mut self, from: u64) -> Option<Range<u64>> {
+        if self.failure.is_some() {
+            return None;
+        }
+        loop {
+            match self.rows.peek() {
+                Ok(Some((doc, source, at))) if source == self.name => {
+                    if at >= from && (self.wanted)(doc) {
+                        return Some(at..self.rows.end());
+                    }
+                    self.rows.step();
+                }
+                Ok(_) => return None,
+                Err(error) => {
+                    self.failure = Some(error);
+                    return None;
+                }
+            }
+        }
+    }
+
     fn document(&mut self, document: Document<'_>) {
         let Some(doc) = self.here.pop_front() else { return };
         if (self.wanted)(doc) {
             let mut set = self.spare.pop().unwrap_or_default();
             set.clear();
-            set.extend_from_slice(self.analyzer.analyze(document.text).chunks(0));
+            set.extend_from_slice(self.analyzer.analyze_chunks(document.text).chunks(0));
             self.sets.push_back((doc, set));
         }
     }
