@@ -65,6 +65,24 @@ pub(crate) fn window_sums(
     None
 }
 
+/// The same for groups of blocks that do not overlap.
+pub(crate) fn group_sums(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) -> Option<()> {
+    #[cfg(target_arch = "x86_64")]
+    if has_carryless_multiply() {
+        // SAFETY: the features that `group_sums` enables were detected just above.
+        unsafe { x86::group_sums(blocks, coefficients, constant, barrett, out) };
+        return Some(());
+    }
+    let _ = (blocks, coefficients, constant, barrett, out);
+    None
+}
+
 /// a·b mod M.
 pub(crate) fn mul(a: u64, b: u64, barrett: Barrett) -> u64 {
     #[cfg(target_arch = "x86_64")]

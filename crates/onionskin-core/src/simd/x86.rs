@@ -164,6 +164,25 @@ pub(super) fn window_sums(
 }
 
 #[target_feature(enable = "pclmulqdq,sse2")]
+pub(super) fn group_sums(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) {
+    let barrett = constants(barrett);
+    out.extend(blocks.chunks_exact(coefficients.len()).map(|group| {
+        let mut sum = _mm_setzero_si128();
+        for (block, coefficient) in group.iter().zip(coefficients) {
+            let product = _mm_clmulepi64_si128::<0x00>(register(*block), register(*coefficient));
+            sum = _mm_xor_si128(sum, product);
+        }
+        reduce(sum, barrett) ^ constant
+    }));
+}
+
+#[target_feature(enable = "pclmulqdq,sse2")]
 fn fixed_window_sums<const W: usize>(
     blocks: &[u64],
     coefficients: &[u64],
