@@ -5,6 +5,7 @@ use crate::feature::FeatureMaker;
 use crate::id::Fingerprint;
 use crate::rabin::{Purpose, Rabin, Shingler};
 use crate::recipe::{Minwise, Recipe, SketchScheme};
+use crate::set::FingerprintSet;
 use crate::sketch::{OnePermutation, Permutations, bottom_sketch};
 use crate::token::{Tokenizer, Tokens, Unit};
 
@@ -251,40 +252,6 @@ impl Sketcher {
         if let Some(maker) = &mut self.maker {
             self.features.extend_from_slice(maker.features(&self.sketch));
         }
-    }
-}
-
-/// A hash table that is emptied for every document. Sorting would do the same in seven times the time.
-#[derive(Default)]
-struct FingerprintSet {
-    slots: Vec<u64>,
-}
-
-impl FingerprintSet {
-    /// Keeps the first of equal fingerprints, in order.
-    fn retain_first(&mut self, fingerprints: &mut Vec<u64>) {
-        let capacity = (2 * fingerprints.len()).next_power_of_two().max(16);
-        self.slots.clear();
-        self.slots.resize(capacity, 0);
-        let shift = 64 - capacity.ilog2();
-        let mut zero_seen = false;
-        fingerprints.retain(|&fingerprint| {
-            if fingerprint == 0 {
-                // Zero marks a free slot.
-                return !std::mem::replace(&mut zero_seen, true);
-            }
-            let mut slot = (fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize;
-            loop {
-                match self.slots[slot] {
-                    0 => {
-                        self.slots[slot] = fingerprint;
-                        return true;
-                    }
-                    found if found == fingerprint => return false,
-                    _ => slot = (slot + 1) & (capacity - 1),
-                }
-            }
-        });
     }
 }
 

@@ -5,9 +5,9 @@ use std::collections::{BinaryHeap, HashMap};
 use std::iter::Peekable;
 use std::ops::Range;
 
+use onionskin_core::FingerprintSet;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
-use crate::sets::Seen;
 use crate::{Bits, Bound, ChunkSets, Resources, SimilarError};
 
 /// Two documents, the number of chunks they share, and how many each has.
@@ -289,7 +289,7 @@ fn work(
 ) -> Result<u64, SimilarError> {
     let done = &*round;
     let count = |larger: &[(u32, Range<usize>, Range<usize>)]| {
-        let mut seen = Seen::default();
+        let mut seen = FingerprintSet::default();
         let mut found = Vec::new();
         for (doc, chunks, smaller) in larger {
             let chunks = &done.chunks[chunks.clone()];

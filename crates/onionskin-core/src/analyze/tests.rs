@@ -125,19 +125,6 @@ proptest! {
     }
 
     #[test]
-    fn firsts_are_kept(values in prop::collection::vec(0u64..20, 0..50)) {
-        let mut found = values.clone();
-        FingerprintSet::default().retain_first(&mut found);
-        let mut naive = vec![];
-        for value in values {
-            if !naive.contains(&value) {
-                naive.push(value);
-            }
-        }
-        prop_assert_eq!(found, naive);
-    }
-
-    #[test]
     fn no_text_makes_it_fail(texts in prop::collection::vec(any::<String>(), 1..4)) {
         let mut reused = analyzer("c3-nfkc-rabin64-2x3r1+sketch+c3+w2+l2+sent+para+sp+doc+ls2");
         for text in &texts {
