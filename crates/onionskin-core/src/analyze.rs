@@ -138,6 +138,12 @@ impl Analyzer {
         Analysis(self)
     }
 
+    /// Hands over the fingerprints of the nth kept chunking of the last document without copying them, and keeps the memory of `other` for the
+    /// next document.
+    pub fn swap_chunks(&mut self, nth: usize, other: &mut Vec<u64>) {
+        std::mem::swap(&mut self.chunkers[self.kept[nth]].fingerprints, other);
+    }
+
     fn cut(&mut self, text: &str, fingerprint: bool) {
         self.words.tokenize(text, &mut self.tokens);
         for chunker in &mut self.chunkers {

@@ -7,7 +7,7 @@
 
 use onionskin_core::feature::FeatureMaker;
 use onionskin_core::{FeatureFilter, Recipe, SketchScheme};
-use onionskin_similar::candidates::{CandidateStats, FeatureJoin};
+use onionskin_similar::candidates::{CandidateStats, FeatureJoin, SharedFeatures};
 use onionskin_similar::{Bits, Candidates, Resources, SimilarError};
 use onionskin_store::Atlas;
 
@@ -112,6 +112,17 @@ pub(super) fn find(
             }
         }
     } else {
+        let rows = atlas.table("features")?.rows;
+        let mut shared = SharedFeatures::new(rows.saturating_mul(choice.filter.k() as u64), resources);
+        if let Some(shared) = &mut shared {
+            let mut features = atlas.features()?;
+            while let Some((doc, row)) = features.next_row()? {
+                if !folded.get(doc) {
+                    shared.count(row);
+                }
+            }
+        }
+        join = join.among(shared);
         let mut features = atlas.features()?;
         while let Some((doc, row)) = features.next_row()? {
             if !folded.get(doc) {

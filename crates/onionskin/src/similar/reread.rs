@@ -37,6 +37,8 @@ impl Reread {
         options.id_field.clear();
         options.url_field.clear();
         options.text_digests = false;
+        // The sets of one task are held at a time; they should not leave the cache.
+        options.task_bytes = options.task_bytes.min(1 << 20);
         let options = Arc::new(options);
         for input in &atlas.manifest().inputs {
             let source = open_input(&input.name, &options)?;
@@ -276,8 +278,8 @@ impl Visitor for Picker<'_> {
         let Some(doc) = self.here.pop_front() else { return };
         if (self.wanted)(doc) {
             let mut set = self.spare.pop().unwrap_or_default();
-            set.clear();
-            set.extend_from_slice(self.analyzer.analyze_chunks(document.text).chunks(0));
+            self.analyzer.analyze_chunks(document.text);
+            self.analyzer.swap_chunks(0, &mut set);
             self.sets.push_back((doc, set));
         }
     }
