@@ -38,30 +38,46 @@ pub enum Unit {
 /// The tokens of one document. Buffers are kept between documents.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens {
-    remainders: Vec<u64>,
+    /// As long as there ever were tokens: what is written anyway need not be cleared before.
+    buffer: Vec<u64>,
+    len: usize,
     line_ends: Vec<usize>,
 }
 
 impl Tokens {
     /// The remainder of every token, in order.
     pub fn remainders(&self) -> &[u64] {
-        &self.remainders
+        &self.buffer[..self.len]
     }
 
     /// The tokens of each line that has any.
     pub fn lines(&self) -> impl Iterator<Item = &[u64]> {
         let mut start = 0;
-        let ends = self.line_ends.iter().copied().chain(std::iter::once(self.remainders.len()));
+        let ends = self.line_ends.iter().copied().chain(std::iter::once(self.len));
         ends.filter_map(move |end| {
-            let line = &self.remainders[start..end];
+            let line = &self.buffer[start..end];
             start = end;
             (!line.is_empty()).then_some(line)
         })
     }
 
     fn clear(&mut self) {
-        self.remainders.clear();
+        self.len = 0;
         self.line_ends.clear();
+    }
+
+    /// Room for `n` tokens more, to be written by the caller.
+    fn extend(&mut self, n: usize) -> &mut [u64] {
+        let before = self.len;
+        self.len += n;
+        if self.len > self.buffer.len() {
+            self.buffer.resize(self.len, 0);
+        }
+        &mut self.buffer[before..self.len]
+    }
+
+    fn push(&mut self, remainder: u64) {
+        self.extend(1)[0] = remainder;
     }
 }
 
@@ -113,10 +129,13 @@ impl Tokenizer {
         let mut runs = std::mem::take(&mut self.runs);
         runs.begin();
         for (i, window) in blocks.chunks(WINDOW_BLOCKS).enumerate() {
+            if i > 0 {
+                self.words(text, &runs, tokens);
+                runs.next_window();
+            }
             simd::find_runs(window, 64 * WINDOW_BLOCKS * i, &mut runs);
-            self.words(text, &runs, tokens);
-            runs.next_window();
         }
+        // There is room for one block more.
         simd::find_runs(&[last], last_base, &mut runs);
         self.words(text, &runs, tokens);
         self.runs = runs;
@@ -130,13 +149,12 @@ impl Tokenizer {
         let beyond_ascii = runs.beyond_ascii.iter().copied().filter(|run| *run < runs.n_ends);
         for next in beyond_ascii.map(Some).chain(std::iter::once(None)) {
             let until = next.unwrap_or(runs.n_ends);
-            let before = tokens.remainders.len();
+            let before = tokens.len;
             while let Some(newline) = newlines.next_if(|newline| **newline <= until) {
                 tokens.line_ends.push(before + newline - done);
             }
-            tokens.remainders.resize(before + until - done, 0);
             let (starts, ends) = (&runs.starts[done..until], &runs.ends[done..until]);
-            let words = &mut tokens.remainders[before..];
+            let words = tokens.extend(until - done);
             self.rabin.ascii_words(text.as_bytes(), starts, ends, words);
             if let Some(run) = next {
                 self.unicode_run(&text[runs.starts[run]..runs.ends[run]], tokens);
@@ -175,7 +193,7 @@ impl Tokenizer {
                 walk.in_run = !walk.in_run;
             }
             if (newline >> bit) & 1 == 1 {
-                tokens.line_ends.push(tokens.remainders.len());
+                tokens.line_ends.push(tokens.len);
             }
         }
         if high != 0 {
@@ -189,7 +207,9 @@ impl Tokenizer {
         if beyond_ascii {
             self.unicode_run(&text[start..end], tokens);
         } else {
-            tokens.remainders.extend(text.as_bytes()[start..end].iter().map(|byte| u64::from(byte | 0x20)));
+            let bytes = &text.as_bytes()[start..end];
+            let letters = tokens.extend(bytes.len()).iter_mut().zip(bytes);
+            letters.for_each(|(letter, byte)| *letter = u64::from(byte | 0x20));
         }
     }
 
@@ -262,9 +282,9 @@ impl Tokenizer {
             self.word = settled;
         }
         if self.letters {
-            tokens.remainders.extend(self.word.chars().map(|c| u64::from(u32::from(c))));
+            self.word.chars().for_each(|c| tokens.push(u64::from(u32::from(c))));
         } else {
-            tokens.remainders.push(self.rabin.word(self.word.as_bytes()));
+            tokens.push(self.rabin.word(self.word.as_bytes()));
         }
         self.word.clear();
     }

@@ -245,10 +245,10 @@ fn fixed_window_sums_wide<const W: usize>(
     }
     let windows = (blocks.len() + 1).saturating_sub(W);
     let start = out.len();
-    out.resize(start + windows, 0);
+    out.reserve(windows);
     // The registers of four windows reach W + 4 blocks far.
     let fours = (blocks.len() + 1).saturating_sub(W + 4) / 4;
-    let (slots, _) = out[start..].as_chunks_mut::<4>();
+    let (slots, _) = out.spare_capacity_mut().as_chunks_mut::<4>();
     for (i, slot) in slots[..fours].iter_mut().enumerate() {
         let reach = &blocks[4 * i..4 * i + W + 4];
         let four = |at: usize| load_four(reach[at..].first_chunk().expect("four windows reach W + 4 blocks"));
@@ -284,15 +284,17 @@ fn fixed_window_sums_wide<const W: usize>(
         // SAFETY: four u64 are 32 writable bytes, and the store needs no alignment.
         unsafe { _mm256_storeu_si256(slot.as_mut_ptr().cast(), sums) };
     }
+    // SAFETY: there is room for all windows, and four for each of `fours` were written just above.
+    unsafe { out.set_len(start + 4 * fours) };
     let constants = constants(barrett);
-    for (slot, window) in out[start + 4 * fours..].iter_mut().zip(blocks[4 * fours..].windows(W)) {
+    out.extend(blocks[4 * fours..].windows(W).map(|window| {
         let mut sum = _mm_setzero_si128();
         for (block, coefficient) in window.iter().zip(coefficients) {
             let product = _mm_clmulepi64_si128::<0x00>(register(*block), register(*coefficient));
             sum = _mm_xor_si128(sum, product);
         }
-        *slot = reduce(sum, constants) ^ constant;
-    }
+        reduce(sum, constants) ^ constant
+    }));
 }
 
 /// [`reduce`] in both lanes; the remainders are in the lower half of each.

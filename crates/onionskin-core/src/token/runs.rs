@@ -36,7 +36,8 @@ pub(crate) struct Runs {
 
 impl Default for Runs {
     fn default() -> Runs {
-        let room = vec![0; 1 + RUNS_OF_BLOCK * (WINDOW_BLOCKS + 1)];
+        // A run that was open before, the window, the end of the text, and what is written too much.
+        let room = vec![0; 1 + RUNS_OF_BLOCK * (WINDOW_BLOCKS + 2)];
         Runs {
             starts: room.clone(),
             ends: room,

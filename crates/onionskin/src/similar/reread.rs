@@ -111,10 +111,7 @@ impl Places {
                 None => return Ok(None),
             }
         }
-        Ok(self.batch.as_ref().map(|batch| {
-            let row = batch.row(self.at);
-            (row.doc, row.source, row.offset)
-        }))
+        Ok(self.batch.as_ref().map(|batch| batch.place(self.at)))
     }
 
     fn step(&mut self) {
@@ -125,8 +122,9 @@ impl Places {
     fn end(&self) -> u64 {
         let next = self.batch.as_ref().filter(|batch| self.at + 1 < batch.len());
         next.map_or(u64::MAX, |batch| {
-            let (here, next) = (batch.row(self.at), batch.row(self.at + 1));
-            if next.source == here.source && next.offset > here.offset { next.offset } else { u64::MAX }
+            let ((_, source, offset), (_, next_source, next)) =
+                (batch.place(self.at), batch.place(self.at + 1));
+            if next_source == source && next > offset { next } else { u64::MAX }
         })
     }
 }
