@@ -254,18 +254,18 @@ fn fixed_window_sums_wide<const W: usize>(
         let four = |at: usize| load_four(reach[at..].first_chunk().expect("four windows reach W + 4 blocks"));
         let mut first = _mm256_setzero_si256();
         let mut second = _mm256_setzero_si256();
-        for j in 0..W - 1 {
+        for (j, factor) in factors[..W - 1].iter().enumerate() {
             // Block j of the windows i and i+2, and block j of the windows i+1 and i+3.
             let (a, b) = if j % 2 == 0 {
                 let four = four(j);
                 (
-                    _mm256_clmulepi64_epi128::<0x00>(four, factors[j]),
-                    _mm256_clmulepi64_epi128::<0x01>(four, factors[j]),
+                    _mm256_clmulepi64_epi128::<0x00>(four, *factor),
+                    _mm256_clmulepi64_epi128::<0x01>(four, *factor),
                 )
             } else {
                 (
-                    _mm256_clmulepi64_epi128::<0x01>(four(j - 1), factors[j]),
-                    _mm256_clmulepi64_epi128::<0x00>(four(j + 1), factors[j]),
+                    _mm256_clmulepi64_epi128::<0x01>(four(j - 1), *factor),
+                    _mm256_clmulepi64_epi128::<0x00>(four(j + 1), *factor),
                 )
             };
             first = _mm256_xor_si256(first, a);
@@ -273,7 +273,7 @@ fn fixed_window_sums_wide<const W: usize>(
         }
         let raise_even = |four: __m256i| _mm256_slli_si256::<8>(four);
         let raise_odd = |four: __m256i| _mm256_blend_epi32::<0b1100_1100>(_mm256_setzero_si256(), four);
-        let (a, b) = if (W - 1) % 2 == 0 {
+        let (a, b) = if (W - 1).is_multiple_of(2) {
             (raise_even(four(W - 1)), raise_odd(four(W - 1)))
         } else {
             (raise_odd(four(W - 2)), raise_even(four(W)))
