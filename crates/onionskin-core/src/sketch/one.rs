@@ -32,7 +32,10 @@ pub struct OnePermutation {
     /// What makes the order in which empty bins ask.
     borrowing: u64,
     least: Vec<u64>,
-    /// A bit for every bin that is not empty.
+    /// Empty bins, and what they borrow.
+    empty: Vec<usize>,
+    lent: Vec<u64>,
+    /// A bit for every bin that is not empty, where so few are that they have to be looked for.
     filled: Vec<u64>,
     minima: Vec<u32>,
 }
@@ -43,7 +46,16 @@ impl OnePermutation {
         assert!(t >= 1 && u32::try_from(t).is_ok(), "bins are counted in 32 bits");
         let mut rng = SplitMix64::new(seed);
         let (key, borrowing) = (rng.next_u64(), rng.next_u64());
-        OnePermutation { t, key, borrowing, least: vec![], filled: vec![], minima: vec![] }
+        OnePermutation {
+            t,
+            key,
+            borrowing,
+            least: vec![],
+            empty: vec![],
+            lent: vec![],
+            filled: vec![],
+            minima: vec![],
+        }
     }
 
     /// How many bins there are.
@@ -57,14 +69,24 @@ impl OnePermutation {
         self.least.resize(self.t, NONE);
         // Out of the way of the compiler, which cannot know that the bins are not where the key is.
         let mut least = std::mem::take(&mut self.least);
-        for fingerprint in fingerprints {
-            let (bin, image) = self.image(*fingerprint);
+        // Four images at a time, so that no multiplication waits for a bin.
+        let (fours, rest) = fingerprints.as_chunks::<4>();
+        for four in fours {
+            for (bin, image) in four.map(|fingerprint| self.image(fingerprint)) {
+                least[bin] = least[bin].min(image);
+            }
+        }
+        for (bin, image) in rest.iter().map(|fingerprint| self.image(*fingerprint)) {
             least[bin] = least[bin].min(image);
         }
         self.least = least;
         self.borrow();
-        self.minima.clear();
-        self.minima.extend(self.least.iter().enumerate().map(|(bin, least)| half(bin, *least)));
+        self.minima.resize(self.t, 0);
+        for (halves, images) in self.minima.chunks_mut(2).zip(self.least.chunks(2)) {
+            for (bin, (half_image, image)) in halves.iter_mut().zip(images).enumerate() {
+                *half_image = half(bin, *image);
+            }
+        }
         &self.minima
     }
 
@@ -86,48 +108,51 @@ impl OnePermutation {
         (((x >> 32) * self.t as u64) >> 32) as usize
     }
 
+    /// Fills the empty bins. A bin that has borrowed lends nothing.
     fn borrow(&mut self) {
-        self.filled.clear();
-        self.filled.extend(self.least.chunks(64).map(|some| {
-            let bits = some.iter().zip(0..).map(|(least, bit)| u64::from(*least != NONE) << bit);
-            bits.fold(0, |word, bit| word | bit)
-        }));
-        if self.filled.iter().all(|word| *word == 0) {
+        self.empty.resize(self.t, 0);
+        let mut n_empty = 0;
+        for (bin, least) in self.least.iter().enumerate() {
+            // Written for every bin, and kept for the empty ones: nothing to guess.
+            self.empty[n_empty] = bin;
+            n_empty += usize::from(*least == NONE);
+        }
+        if n_empty == 0 || n_empty == self.t {
             return;
         }
-        for word in 0..self.filled.len() {
-            let mut empty = !self.filled[word];
-            while empty != 0 {
-                let bin = 64 * word + empty.trailing_zeros() as usize;
-                empty &= empty - 1;
-                if bin >= self.t {
-                    break;
-                }
-                self.least[bin] = self.least[self.lender(bin)];
-            }
+        self.lent.clear();
+        self.filled.clear();
+        for i in 0..n_empty {
+            let lender = self.lender(self.empty[i]);
+            self.lent.push(self.least[lender]);
+        }
+        for (bin, lent) in self.empty.iter().zip(&self.lent) {
+            self.least[*bin] = *lent;
         }
     }
 
-    fn is_filled(&self, bin: usize) -> bool {
-        self.filled[bin / 64] >> (bin % 64) & 1 == 1
-    }
-
-    fn lender(&self, bin: usize) -> usize {
+    fn lender(&mut self, bin: usize) -> usize {
+        let mut asked = bin;
         for nth in 0..PROBES {
-            let asked = self.asked(bin, nth);
-            if self.is_filled(asked) {
+            asked = self.asked(bin, nth);
+            if self.least[asked] != NONE {
                 return asked;
             }
         }
-        self.filled_from(self.asked(bin, PROBES - 1))
+        if self.filled.is_empty() {
+            self.filled.extend(self.least.chunks(64).map(|some| {
+                let bits = some.iter().zip(0..).map(|(least, bit)| u64::from(*least != NONE) << bit);
+                bits.fold(0, |word, bit| word | bit)
+            }));
+        }
+        self.filled_from(asked)
     }
 
     /// The first bin that is not empty, from one upwards and around.
     fn filled_from(&self, start: usize) -> usize {
         let words = self.filled.len();
-        let above = self.filled[start / 64] & (u64::MAX << (start % 64));
         let mut word = start / 64;
-        let mut bits = above;
+        let mut bits = self.filled[word] & (u64::MAX << (start % 64));
         // Round once, to the bits below the start in its own word.
         for _ in 0..=words {
             if bits != 0 {

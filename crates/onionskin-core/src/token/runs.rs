@@ -19,9 +19,9 @@ const BATCH: usize = 12;
 const SMALL: u64 = 0x2020_2020_2020_2020;
 
 /// The runs of letters, digits and characters outside ASCII in one window of a text.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
-    /// Where runs begin, with room for a batch more than there can be.
+    /// Where runs begin, with room for a batch more than there can be once a text has begun.
     pub starts: Vec<usize>,
     /// Where they end; there is one less while a run is open.
     pub ends: Vec<usize>,
@@ -34,24 +34,17 @@ pub(crate) struct Runs {
     pub newlines: Vec<usize>,
 }
 
-impl Default for Runs {
-    fn default() -> Runs {
-        // A run that was open before, the window, the end of the text, and what is written too much.
-        let room = vec![0; 1 + RUNS_OF_BLOCK * (WINDOW_BLOCKS + 2)];
-        Runs {
-            starts: room.clone(),
-            ends: room,
-            n_ends: 0,
-            n_starts: 0,
-            beyond_ascii: vec![],
-            newlines: vec![],
-        }
-    }
-}
-
 impl Runs {
     /// Before a text.
     pub fn begin(&mut self) {
+        // A run that was open before, the window, the end of the text, and what is written too much.
+        let room = 1 + RUNS_OF_BLOCK * (WINDOW_BLOCKS + 2);
+        self.starts.resize(room, 0);
+        self.ends.resize(room, 0);
+        self.forget();
+    }
+
+    fn forget(&mut self) {
         (self.n_starts, self.n_ends) = (0, 0);
         self.beyond_ascii.clear();
         self.newlines.clear();
@@ -62,7 +55,7 @@ impl Runs {
         let open = self.n_starts > self.n_ends;
         let beyond_ascii = open && self.beyond_ascii.last() == Some(&self.n_ends);
         self.starts[0] = self.starts[self.n_ends];
-        self.begin();
+        self.forget();
         self.n_starts = usize::from(open);
         if beyond_ascii {
             self.beyond_ascii.push(0);

@@ -112,21 +112,37 @@ pub(super) fn find(
             }
         }
     } else {
-        let rows = atlas.table("features")?.rows;
-        let mut shared = SharedFeatures::new(rows.saturating_mul(choice.filter.k() as u64), resources);
+        let k = choice.filter.k();
+        let n_features = atlas.table("features")?.rows.saturating_mul(k as u64);
+        let mut shared = SharedFeatures::new(n_features, resources);
+        // What takes little memory is not read twice.
+        let mut hold = n_features.saturating_mul(16) <= resources.memory.bytes() / 8;
+        let mut held: (Vec<u32>, Vec<u64>) = Default::default();
         if let Some(shared) = &mut shared {
             let mut features = atlas.features()?;
             while let Some((doc, row)) = features.next_row()? {
                 if !folded.get(doc) {
                     shared.count(row);
+                    hold &= row.len() == k;
+                    if hold {
+                        held.0.push(doc);
+                        held.1.extend_from_slice(row);
+                    }
                 }
             }
         }
+        let counted = shared.is_some();
         join = join.among(shared);
-        let mut features = atlas.features()?;
-        while let Some((doc, row)) = features.next_row()? {
-            if !folded.get(doc) {
+        if hold && counted {
+            for (doc, row) in held.0.into_iter().zip(held.1.chunks_exact(k)) {
                 join.push(doc, row)?;
+            }
+        } else {
+            let mut features = atlas.features()?;
+            while let Some((doc, row)) = features.next_row()? {
+                if !folded.get(doc) {
+                    join.push(doc, row)?;
+                }
             }
         }
     }

@@ -27,6 +27,11 @@ pub(super) struct Reread {
     recipe: Recipe,
 }
 
+/// Bytes between two records that are better read than left out.
+const READ_GAP: u64 = 4 << 10;
+/// Bytes that are read at once, unless a record is longer.
+const READ_TOGETHER: u64 = 64 << 10;
+
 const HINT: &str = "scan again with a recipe that keeps the chunks, or put the input back";
 
 impl Reread {
@@ -118,14 +123,27 @@ impl Places {
         self.at += 1;
     }
 
-    /// Before which offset the document that is looked at ends, as far as is known.
-    fn end(&self) -> u64 {
-        let next = self.batch.as_ref().filter(|batch| self.at + 1 < batch.len());
-        next.map_or(u64::MAX, |batch| {
-            let ((_, source, offset), (_, next_source, next)) =
-                (batch.place(self.at), batch.place(self.at + 1));
-            if next_source == source && next > offset { next } else { u64::MAX }
-        })
+    /// Before which offset the document that is looked at ends, as far as is known, and with it those that are wanted and begin shortly
+    /// after: one long read is better than many short ones.
+    fn end(&self, wanted: &dyn Fn(u32) -> bool) -> u64 {
+        let Some(batch) = &self.batch else { return u64::MAX };
+        let (_, source, start) = batch.place(self.at);
+        let mut end = u64::MAX;
+        let mut last_wanted = true;
+        for row in self.at + 1..batch.len() {
+            let (doc, next_source, offset) = batch.place(row);
+            if next_source != source || offset <= start {
+                break;
+            }
+            if last_wanted {
+                end = offset;
+            }
+            if offset - end > READ_GAP || offset - start > READ_TOGETHER {
+                break;
+            }
+            last_wanted = wanted(doc);
+        }
+        end
     }
 }
 
@@ -259,7 +277,7 @@ impl Visitor for Picker<'_> {
             match self.rows.peek() {
                 Ok(Some((doc, source, at))) if source == self.name => {
                     if at >= from && (self.wanted)(doc) {
-                        return Some(at..self.rows.end());
+                        return Some(at..self.rows.end(self.wanted));
                     }
                     self.rows.step();
                 }
