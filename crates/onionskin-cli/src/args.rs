@@ -181,6 +181,9 @@ pub(crate) struct ReadingArgs {
     /// The text field holds HTML.
     #[arg(long)]
     pub text_is_html: bool,
+    /// Compute the SHA-1 of texts in JSON lines, Parquet and CSV, which tells copies that are equal to the byte.
+    #[arg(long)]
+    pub text_digests: bool,
     /// Take HTTP responses of any status, not only 200.
     #[arg(long)]
     pub any_status: bool,
@@ -293,6 +296,9 @@ pub(crate) struct PlanArgs {
     /// Look at this filter instead of choosing one, as in 6x14r2.
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["threshold", "miss", "far", "false_accept"])]
     pub filter: Option<FeatureFilter>,
+    /// Take the minima out of the bins of one permutation: the recipe ends in `-one`, the curve is the same, and sketches cost half as much or less.
+    #[arg(long)]
+    pub one_permutation: bool,
     /// Documents to plan for.
     #[arg(long, default_value_t = 1_000_000, value_name = "N")]
     pub documents: u64,

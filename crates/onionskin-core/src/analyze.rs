@@ -4,8 +4,9 @@ use crate::chunk::{self, Chunking, ParagraphScratch};
 use crate::feature::FeatureMaker;
 use crate::id::Fingerprint;
 use crate::rabin::{Purpose, Rabin, Shingler};
-use crate::recipe::{Recipe, SketchScheme};
-use crate::sketch::{Permutations, bottom_sketch};
+use crate::recipe::{Minwise, Recipe, SketchScheme};
+use crate::set::FingerprintSet;
+use crate::sketch::{OnePermutation, Permutations, bottom_sketch};
 use crate::token::{Tokenizer, Tokens, Unit};
 
 /// Analyses documents one after the other. One for each thread.
@@ -33,12 +34,16 @@ struct Chunker {
 }
 
 struct Sketcher {
-    scheme: SketchScheme,
-    seed: u64,
-    permutations: Option<Permutations>,
+    kind: SketchKind,
     maker: Option<FeatureMaker>,
     sketch: Vec<u32>,
     features: Vec<u64>,
+}
+
+enum SketchKind {
+    Independent(Permutations),
+    One(OnePermutation),
+    Bottom { t: usize, seed: u64 },
 }
 
 #[derive(Default)]
@@ -109,7 +114,7 @@ impl Analyzer {
             letters: recipe.needs_letters().then(|| (tokenizer(Unit::Letter), Tokens::default())),
             chunkers,
             kept,
-            sketcher: Sketcher::new(recipe.scheme(), seed),
+            sketcher: Sketcher::new(recipe, seed),
             set: FingerprintSet::default(),
             scratch: Scratch::default(),
             text_fp: None,
@@ -118,6 +123,28 @@ impl Analyzer {
 
     /// Analyses one document.
     pub fn analyze(&mut self, text: &str) -> Analysis<'_> {
+        self.cut(text, true);
+        if !self.tokens.remainders().is_empty() {
+            self.sketcher.sum_up(&self.chunkers[0].fingerprints);
+        }
+        Analysis(self)
+    }
+
+    /// Cuts one document into chunks and does nothing else: there is no sketch, no feature and, unless the document is a chunk itself, no
+    /// fingerprint of the text.
+    pub fn analyze_chunks(&mut self, text: &str) -> Analysis<'_> {
+        let document = self.chunkers.iter().any(|chunker| chunker.chunking == Chunking::Document);
+        self.cut(text, document);
+        Analysis(self)
+    }
+
+    /// Hands over the fingerprints of the nth kept chunking of the last document without copying them, and keeps the memory of `other` for the
+    /// next document.
+    pub fn swap_chunks(&mut self, nth: usize, other: &mut Vec<u64>) {
+        std::mem::swap(&mut self.chunkers[self.kept[nth]].fingerprints, other);
+    }
+
+    fn cut(&mut self, text: &str, fingerprint: bool) {
         self.words.tokenize(text, &mut self.tokens);
         for chunker in &mut self.chunkers {
             chunker.fingerprints.clear();
@@ -125,14 +152,14 @@ impl Analyzer {
         self.sketcher.clear();
         self.text_fp = None;
         if !self.tokens.remainders().is_empty() {
-            self.text_fp = Some(Fingerprint(self.rabin.sequence(self.tokens.remainders())));
+            if fingerprint {
+                self.text_fp = Some(Fingerprint(self.rabin.sequence(self.tokens.remainders())));
+            }
             if let Some((tokenizer, tokens)) = &mut self.letters {
                 tokenizer.tokenize(text, tokens);
             }
             self.chunk(text);
-            self.sketcher.sum_up(&self.chunkers[0].fingerprints);
         }
-        Analysis(self)
     }
 
     fn chunk(&mut self, text: &str) {
@@ -204,15 +231,15 @@ impl Chunker {
 }
 
 impl Sketcher {
-    fn new(scheme: SketchScheme, seed: u64) -> Sketcher {
-        let permutations = match scheme {
-            SketchScheme::Bottom(_) => None,
-            SketchScheme::Features(_) | SketchScheme::Minima(_) => {
-                Some(Permutations::new(scheme.sketch_len(), seed))
-            }
+    fn new(recipe: &Recipe, seed: u64) -> Sketcher {
+        let t = recipe.scheme().sketch_len();
+        let kind = match (recipe.scheme(), recipe.minwise()) {
+            (SketchScheme::Bottom(_), _) => SketchKind::Bottom { t, seed },
+            (_, Minwise::Independent) => SketchKind::Independent(Permutations::new(t, seed)),
+            (_, Minwise::One) => SketchKind::One(OnePermutation::new(t, seed)),
         };
-        let maker = scheme.filter().map(FeatureMaker::new);
-        Sketcher { scheme, seed, permutations, maker, sketch: vec![], features: vec![] }
+        let maker = recipe.scheme().filter().map(FeatureMaker::new);
+        Sketcher { kind, maker, sketch: vec![], features: vec![] }
     }
 
     fn clear(&mut self) {
@@ -221,47 +248,16 @@ impl Sketcher {
     }
 
     fn sum_up(&mut self, fingerprints: &[u64]) {
-        match &mut self.permutations {
-            Some(permutations) => self.sketch.extend_from_slice(permutations.sketch(fingerprints)),
-            None => bottom_sketch(fingerprints, self.scheme.sketch_len(), self.seed, &mut self.sketch),
+        match &mut self.kind {
+            SketchKind::Independent(permutations) => {
+                self.sketch.extend_from_slice(permutations.sketch(fingerprints));
+            }
+            SketchKind::One(permutation) => self.sketch.extend_from_slice(permutation.sketch(fingerprints)),
+            SketchKind::Bottom { t, seed } => bottom_sketch(fingerprints, *t, *seed, &mut self.sketch),
         }
         if let Some(maker) = &mut self.maker {
             self.features.extend_from_slice(maker.features(&self.sketch));
         }
-    }
-}
-
-/// A hash table that is emptied for every document. Sorting would do the same in seven times the time.
-#[derive(Default)]
-struct FingerprintSet {
-    slots: Vec<u64>,
-}
-
-impl FingerprintSet {
-    /// Keeps the first of equal fingerprints, in order.
-    fn retain_first(&mut self, fingerprints: &mut Vec<u64>) {
-        let capacity = (2 * fingerprints.len()).next_power_of_two().max(16);
-        self.slots.clear();
-        self.slots.resize(capacity, 0);
-        let shift = 64 - capacity.ilog2();
-        let mut zero_seen = false;
-        fingerprints.retain(|&fingerprint| {
-            if fingerprint == 0 {
-                // Zero marks a free slot.
-                return !std::mem::replace(&mut zero_seen, true);
-            }
-            let mut slot = (fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize;
-            loop {
-                match self.slots[slot] {
-                    0 => {
-                        self.slots[slot] = fingerprint;
-                        return true;
-                    }
-                    found if found == fingerprint => return false,
-                    _ => slot = (slot + 1) & (capacity - 1),
-                }
-            }
-        });
     }
 }
 

@@ -4,8 +4,9 @@
 use std::fmt;
 use std::num::NonZeroU8;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use crate::rabin::{Purpose, Rabin, Width};
+use crate::rabin::{Purpose, Rabin, Shingler, Width};
 
 /// The `[k, s, r]` filter. Invariant: 1 ≤ r ≤ k, 1 ≤ s, k·s ≤ 4096.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -206,7 +207,7 @@ pub fn choose(target: Target) -> Result<FeatureFilter, PlanError> {
 #[derive(Clone, Debug)]
 pub struct FeatureMaker {
     filter: FeatureFilter,
-    rabin: Rabin,
+    rabin: Arc<Shingler>,
     blocks: Vec<u64>,
     features: Vec<u64>,
 }
@@ -216,6 +217,8 @@ impl FeatureMaker {
     pub fn new(filter: FeatureFilter) -> FeatureMaker {
         // Features are 64 bits whatever the chunks are: shared features make pairs, and spurious ones cost work.
         let rabin = Rabin::new(Purpose::Features, Width::Bits64);
+        // The group's number, and two minima to a block.
+        let rabin = Arc::new(Shingler::new(rabin, 1 + filter.s().div_ceil(2)));
         FeatureMaker { filter, rabin, blocks: vec![], features: vec![] }
     }
 
@@ -226,17 +229,17 @@ impl FeatureMaker {
     pub fn features(&mut self, sketch: &[u32]) -> &[u64] {
         let FeatureMaker { filter, rabin, blocks, features } = self;
         let groups = sketch[..filter.permutations()].chunks_exact(filter.s());
-        features.clear();
-        features.extend(groups.zip(0..).map(|(group, number)| {
-            blocks.clear();
+        blocks.clear();
+        for (group, number) in groups.zip(0..) {
             blocks.push(number);
             blocks.extend(
                 group
                     .chunks(2)
                     .map(|two| u64::from(two[0]) | u64::from(two.get(1).copied().unwrap_or(0)) << 32),
             );
-            rabin.sequence(blocks)
-        }));
+        }
+        features.clear();
+        rabin.sequences_into(blocks, features);
         features
     }
 }

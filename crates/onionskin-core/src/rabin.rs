@@ -20,6 +20,7 @@ use std::sync::OnceLock;
 
 use crate::gf2::Modulus;
 use crate::simd::{self, Barrett};
+use crate::token::{ascii_words, load_block};
 
 /// The width of a fingerprint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,8 +99,18 @@ impl Rabin {
     #[inline]
     fn advance(&self, remainder: u64) -> u64 {
         match self.advance {
-            None => simd::mul(remainder, self.powers[0], self.barrett),
+            None => simd::advance(remainder, self.barrett),
             Some(table) => table.mul(remainder),
+        }
+    }
+
+    /// The remainders of runs of ASCII letters and digits in small letters.
+    pub(crate) fn ascii_words(&self, text: &[u8], starts: &[usize], ends: &[usize], out: &mut [u64]) {
+        match self.advance {
+            None => simd::ascii_words(text, starts, ends, out, self.barrett),
+            Some(table) => {
+                ascii_words(starts, ends, out, |at| load_block(text, at), |remainder| table.mul(remainder));
+            }
         }
     }
 
@@ -177,6 +188,7 @@ fn stopped(tail: &[u8]) -> u64 {
 }
 
 /// Fingerprints of all windows of w remainders.
+#[derive(Debug)]
 pub struct Shingler {
     rabin: Rabin,
     /// t^(64w), …, t⁶⁴ mod M.
@@ -208,6 +220,22 @@ impl Shingler {
     /// Tokens in a shingle.
     pub fn w(&self) -> usize {
         self.coefficients.len()
+    }
+
+    /// Appends the fingerprint of every w remainders, one group after the other; fewer at the end are left out.
+    pub fn sequences_into(&self, blocks: &[u64], out: &mut Vec<u64>) {
+        let start = out.len();
+        let sums = match &self.tables {
+            None => simd::group_sums(blocks, &self.coefficients, self.leading, self.rabin.barrett, out),
+            Some(_) => None,
+        };
+        match sums {
+            Some(()) if self.rabin.width == Width::Bits32 => {
+                out[start..].iter_mut().for_each(|sum| *sum = self.rabin.narrow(*sum));
+            }
+            Some(()) => {}
+            None => out.extend(blocks.chunks_exact(self.w()).map(|group| self.rabin.sequence(group))),
+        }
     }
 
     /// Appends one fingerprint per window, in order, repeats included. Fewer tokens than a window are one shingle, all of
@@ -273,6 +301,7 @@ impl MulTable {
 }
 
 /// g(i) = (g(i-1) + uᵢ)·t⁶⁴ − u(i-w)·t^(64(w+1)).
+#[derive(Debug)]
 struct RollingTables {
     advance: MulTable,
     retire: MulTable,

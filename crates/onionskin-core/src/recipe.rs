@@ -1,8 +1,9 @@
 //! The recipe: everything that decides what is computed from a text, in one short spelling.
 //!
 //! `w4-rabin64-6x14r2+sketch+w4+l4` reads: shingles of four words, 64-bit Rabin fingerprints, 6 features of 14 minima of which 2
-//! must agree; keep the minima, the shingles and the four-line chunks too. The spelling stands in manifests, file names,
-//! legends and bench names alike. Speed and memory are not part of it: they never change a result.
+//! must agree; keep the minima, the shingles and the four-line chunks too. `w5-rabin64-16x5r1-one` takes its minima out of the bins of
+//! one permutation. The spelling stands in manifests, file names, legends and bench names alike. Speed and memory are not
+//! part of it: they never change a result.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -43,6 +44,16 @@ impl SketchScheme {
     }
 }
 
+/// Where minima come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Minwise {
+    /// A permutation for each: independent, as Broder 2000 has it.
+    #[default]
+    Independent,
+    /// `-one`: the bins of one permutation ([`crate::sketch::OnePermutation`]). Many times as fast.
+    One,
+}
+
 /// A whole configuration. `Display` and `FromStr` round-trip.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Recipe {
@@ -50,6 +61,7 @@ pub struct Recipe {
     form: Form,
     width: Width,
     scheme: SketchScheme,
+    minwise: Minwise,
     keep_sketches: bool,
     kept_chunks: Vec<Chunking>,
 }
@@ -59,7 +71,7 @@ pub struct Recipe {
 #[non_exhaustive]
 pub enum RecipeError {
     /// The parts are not there.
-    #[error("`{0}` is not a recipe; write CHUNKING[-nfkc]-rabin64-SKETCH[+sketch][+CHUNKING...], as in {default}", default = Recipe::DEFAULT)]
+    #[error("`{0}` is not a recipe; write CHUNKING[-nfkc]-rabin64-SKETCH[-one][+sketch][+CHUNKING...], as in {default}", default = Recipe::DEFAULT)]
     Shape(String),
     /// A chunking that is not one.
     #[error(transparent)]
@@ -72,6 +84,9 @@ pub enum RecipeError {
         "unknown sketch `{0}`; known are <k>x<s>r<r> (features), t<n> (minima) and b<n> (bottom), n from 1 to 4096"
     )]
     Sketch(String),
+    /// A bottom sketch is of one permutation as it is.
+    #[error("`{0}` is of one permutation already; -one is for features and minima (t<n>)")]
+    OneAlready(String),
     /// Something is kept twice.
     #[error("`{0}` is named twice after +")]
     Twice(String),
@@ -99,6 +114,11 @@ impl Recipe {
     /// How the main chunks are summed up.
     pub fn scheme(&self) -> SketchScheme {
         self.scheme
+    }
+
+    /// Where minima come from.
+    pub fn minwise(&self) -> Minwise {
+        self.minwise
     }
 
     /// Whether minima are kept. They always are where there are no features.
@@ -130,6 +150,9 @@ impl fmt::Display for Recipe {
             SketchScheme::Minima(t) => write!(f, "t{t}")?,
             SketchScheme::Bottom(t) => write!(f, "b{t}")?,
         }
+        if self.minwise == Minwise::One {
+            f.write_str("-one")?;
+        }
         if self.keep_sketches {
             f.write_str("+sketch")?;
         }
@@ -156,11 +179,19 @@ impl FromStr for Recipe {
             "rabin32" => Width::Bits32,
             _ => return Err(shape()),
         };
-        let scheme = scheme(parts.next().ok_or_else(shape)?)?;
+        let sketch = parts.next().ok_or_else(shape)?;
+        let scheme = scheme(sketch)?;
+        let minwise = match (parts.next(), scheme) {
+            (None, _) => Minwise::Independent,
+            (Some("one"), SketchScheme::Bottom(_)) => return Err(RecipeError::OneAlready(sketch.to_owned())),
+            (Some("one"), _) => Minwise::One,
+            (Some(_), _) => return Err(shape()),
+        };
         if parts.next().is_some() {
             return Err(shape());
         }
-        let mut recipe = Recipe { main, form, width, scheme, keep_sketches: false, kept_chunks: vec![] };
+        let mut recipe =
+            Recipe { main, form, width, scheme, minwise, keep_sketches: false, kept_chunks: vec![] };
         for kept in pieces {
             if kept == "sketch" {
                 if std::mem::replace(&mut recipe.keep_sketches, true) {
@@ -225,6 +256,8 @@ mod tests {
         assert!(error("w4-rabin64-6x14r9").contains("r goes from 1 to k"));
         assert!(error("w4-rabin64-t5+w4+w4").contains("named twice"));
         assert!(error("w4-rabin64-t5-more").contains("not a recipe"));
+        assert!(error("w4-rabin64-t5-one-more").contains("not a recipe"));
+        assert!(error("w4-rabin64-b5-one").contains("`b5` is of one permutation already"));
     }
 
     proptest! {
@@ -233,7 +266,7 @@ mod tests {
             main in "(w|c|l|ls)[1-9]|sp|sent|para|doc",
             nfkc: bool,
             wide: bool,
-            sketch in "[1-9]x[1-9]r1|[tb][1-9][0-9]{0,2}",
+            sketch in "[1-9]x[1-9]r1(-one)?|t[1-9][0-9]{0,2}(-one)?|b[1-9][0-9]{0,2}",
             keep: bool,
             kept in prop::collection::btree_set("(w|c|l|ls)[1-9]|sp|sent|para|doc", 0..4),
         ) {

@@ -9,6 +9,7 @@
 mod x86;
 
 use crate::gf2;
+use crate::token::{Runs, ascii_words as ascii_words_with, load_block};
 
 /// The constants of one modulus that the carry-less kernel needs.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,14 @@ pub(crate) fn has_carryless_multiply() -> bool {
     false
 }
 
+/// Whether it multiplies twice without carry in one instruction.
+#[cfg(target_arch = "x86_64")]
+fn has_wide_carryless_multiply() -> bool {
+    has_carryless_multiply()
+        && std::arch::is_x86_feature_detected!("vpclmulqdq")
+        && std::arch::is_x86_feature_detected!("avx2")
+}
+
 /// For every window of `coefficients.len()` blocks: Σ blockⱼ·coefficientⱼ mod M, xor `constant`, appended to `out`.
 /// `None` when the processor cannot; then nothing is written.
 pub(crate) fn window_sums(
@@ -40,9 +49,34 @@ pub(crate) fn window_sums(
     out: &mut Vec<u64>,
 ) -> Option<()> {
     #[cfg(target_arch = "x86_64")]
+    if has_wide_carryless_multiply()
+        // SAFETY: the features that `window_sums_wide` enables were detected just above.
+        && unsafe { x86::window_sums_wide(blocks, coefficients, constant, barrett, out) }
+    {
+        return Some(());
+    }
+    #[cfg(target_arch = "x86_64")]
     if has_carryless_multiply() {
         // SAFETY: the features that `window_sums` enables were detected just above.
         unsafe { x86::window_sums(blocks, coefficients, constant, barrett, out) };
+        return Some(());
+    }
+    let _ = (blocks, coefficients, constant, barrett, out);
+    None
+}
+
+/// The same for groups of blocks that do not overlap.
+pub(crate) fn group_sums(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) -> Option<()> {
+    #[cfg(target_arch = "x86_64")]
+    if has_carryless_multiply() {
+        // SAFETY: the features that `group_sums` enables were detected just above.
+        unsafe { x86::group_sums(blocks, coefficients, constant, barrett, out) };
         return Some(());
     }
     let _ = (blocks, coefficients, constant, barrett, out);
@@ -59,8 +93,52 @@ pub(crate) fn mul(a: u64, b: u64, barrett: Barrett) -> u64 {
     gf2::Modulus::new(barrett.rest).mul(a, b)
 }
 
+/// `remainder`·t⁶⁴ mod M.
+#[inline]
+pub(crate) fn advance(remainder: u64, barrett: Barrett) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if has_carryless_multiply() {
+        // SAFETY: the feature was detected just above.
+        return unsafe { x86::advance(remainder, barrett) };
+    }
+    // M = t⁶⁴ + rest, so t⁶⁴ is the rest.
+    gf2::Modulus::new(barrett.rest).mul(remainder, barrett.rest)
+}
+
+/// [`ascii_words_with`] by the multiplier that the processor has.
+pub(crate) fn ascii_words(text: &[u8], starts: &[usize], ends: &[usize], out: &mut [u64], barrett: Barrett) {
+    #[cfg(target_arch = "x86_64")]
+    if has_carryless_multiply() && has_wide_integers() {
+        // SAFETY: the features that `ascii_words` enables were detected just above.
+        return unsafe { x86::ascii_words(text, starts, ends, out, barrett) };
+    }
+    ascii_words_with(starts, ends, out, |at| load_block(text, at), |remainder| advance(remainder, barrett));
+}
+
+/// Writes down the runs of a window of blocks.
+pub(crate) fn find_runs(blocks: &[[u8; 64]], base: usize, runs: &mut Runs) {
+    #[cfg(target_arch = "x86_64")]
+    if has_wide_integers() {
+        // SAFETY: the features that `find_runs` enables were detected just above.
+        return unsafe { x86::find_runs(blocks, base, runs) };
+    }
+    runs.find(blocks, base, classify);
+}
+
+/// Whether the processor has 256-bit integers, and counts and masks bits in one instruction.
+#[cfg(target_arch = "x86_64")]
+fn has_wide_integers() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("bmi1") && has!("bmi2") && has!("popcnt") && has!("lzcnt")
+}
+
 /// `state`·t^(64n) + Σ blockᵢ·t^(64(n-i)) mod M, where `powers` are t⁶⁴, …, t⁵¹².
 pub(crate) fn fold_blocks(mut state: u64, blocks: &[u64], powers: &[u64; 8], barrett: Barrett) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if has_wide_carryless_multiply() {
+        // SAFETY: the features were detected just above.
+        return unsafe { x86::fold_blocks_wide(state, blocks, powers, barrett) };
+    }
     #[cfg(target_arch = "x86_64")]
     if has_carryless_multiply() {
         // SAFETY: the feature was detected just above.
@@ -167,6 +245,73 @@ mod tests {
             block[..32].copy_from_slice(&bytes);
             block[32..].copy_from_slice(&more);
             prop_assert_eq!(classify(&block), classify_portable(&block));
+        }
+
+        #[test]
+        fn runs_equal_their_portable_twin(text in "([a-zA-Z0-9]{1,9}[ .\n]{0,2}|[éß東]{1,3}| {0,70}|x{60,70}){0,60}") {
+            let (blocks, _) = text.as_bytes().as_chunks::<64>();
+            let (mut found, mut expected) = (Runs::default(), Runs::default());
+            found.begin();
+            expected.begin();
+            for (i, window) in blocks.chunks(3).enumerate() {
+                find_runs(window, 192 * i, &mut found);
+                expected.find(window, 192 * i, classify_portable);
+                prop_assert_eq!(found.ended(), expected.ended());
+                prop_assert_eq!((&found.beyond_ascii, &found.newlines), (&expected.beyond_ascii, &expected.newlines));
+                found.next_window();
+                expected.next_window();
+            }
+        }
+
+        /// The processor's best kernel, the next best, and the definition.
+        #[test]
+        fn windows_equal_their_twins(blocks in prop::collection::vec(any::<u64>(), 0..40), w in 1usize..10, rest: u64, constant: u64) {
+            let modulus = gf2::Modulus::new(rest);
+            let barrett = Barrett { mu: modulus.barrett(), rest };
+            let coefficients: Vec<u64> = (1..=w).rev().map(|n| modulus.power_of_t64(n)).collect();
+            let expected: Vec<u64> = blocks
+                .windows(w)
+                .map(|window| window.iter().zip(&coefficients).fold(constant, |sum, (x, c)| sum ^ modulus.mul(*x, *c)))
+                .collect();
+            let mut found = vec![];
+            if window_sums(&blocks, &coefficients, constant, barrett, &mut found).is_some() {
+                prop_assert_eq!(&found, &expected);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if has_carryless_multiply() {
+                found.clear();
+                // SAFETY: the feature was detected just above.
+                unsafe { x86::window_sums(&blocks, &coefficients, constant, barrett, &mut found) };
+                prop_assert_eq!(&found, &expected);
+            }
+        }
+
+        #[test]
+        fn folds_equal_their_twins(state: u64, blocks in prop::collection::vec(any::<u64>(), 0..40), rest: u64) {
+            let modulus = gf2::Modulus::new(rest);
+            let barrett = Barrett { mu: modulus.barrett(), rest };
+            let powers = [1, 2, 3, 4, 5, 6, 7, 8].map(|n| modulus.power_of_t64(n));
+            let expected = blocks.iter().fold(state, |state, block| modulus.mul(state, powers[0]) ^ block);
+            prop_assert_eq!(fold_blocks(state, &blocks, &powers, barrett), expected);
+            #[cfg(target_arch = "x86_64")]
+            if has_carryless_multiply() {
+                // SAFETY: the feature was detected just above.
+                prop_assert_eq!(unsafe { x86::fold_blocks(state, &blocks, &powers, barrett) }, expected);
+            }
+            prop_assert_eq!(advance(state, barrett), modulus.mul(state, powers[0]));
+        }
+
+        #[test]
+        fn ascii_words_equal_their_portable_twin(words in prop::collection::vec("[a-zA-Z0-9]{1,30}", 0..150), rest: u64) {
+            let modulus = gf2::Modulus::new(rest);
+            let barrett = Barrett { mu: modulus.barrett(), rest };
+            let text = words.join(" ");
+            let starts: Vec<usize> = (0..words.len()).map(|i| words[..i].iter().map(|word| word.len() + 1).sum()).collect();
+            let ends: Vec<usize> = starts.iter().zip(&words).map(|(start, word)| start + word.len()).collect();
+            let (mut found, mut expected) = (vec![0; words.len()], vec![0; words.len()]);
+            ascii_words(text.as_bytes(), &starts, &ends, &mut found, barrett);
+            ascii_words_with(&starts, &ends, &mut expected, |at| load_block(text.as_bytes(), at), |remainder| modulus.mul(remainder, rest));
+            prop_assert_eq!(found, expected);
         }
 
         #[test]

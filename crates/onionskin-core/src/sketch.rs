@@ -1,9 +1,10 @@
 //! Sketches: a few hundred bytes from which the resemblance of two documents can be estimated.
 //!
 //! The minimum of a random permutation of A∪B lies in A∩B with probability |A∩B| / |A∪B|, so the share of permutations whose
-//! minima agree estimates the resemblance (Broder 2000, section 2). Two kinds are made:
+//! minima agree estimates the resemblance (Broder 2000, section 2). Three kinds are made:
 //!
 //! - [`Permutations`]: t independent permutations, a minimum each. What features are built of.
+//! - [`OnePermutation`]: one permutation in t bins, a minimum each. Features can be built of it too, in a small part of the time.
 //! - [`bottom_sketch`]: one permutation, its t smallest images. Quicker for long documents, useless for features.
 //!
 //! A permutation is x ↦ a·x + b modulo 2³², a odd, over one half of the scrambled fingerprint: the low half for even
@@ -14,6 +15,10 @@
 use crate::id::shared_of_sorted_sets;
 use crate::mix::{SplitMix64, scramble};
 use crate::simd;
+
+mod one;
+
+pub use one::OnePermutation;
 
 /// t min-wise permutations, drawn from a seed.
 #[derive(Clone, Debug)]

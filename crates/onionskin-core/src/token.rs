@@ -5,6 +5,10 @@
 //! digits that is all ASCII is a word as it stands, lower-cased by setting one bit a byte. A run with any other character in it
 //! goes the long way: normalised if it has to be, case-folded and cut by the frozen tables of [`crate::unicode`].
 //!
+//! Words are cut in two steps, a window of the text at a time: the first writes down where runs begin and end ([`Runs`]), the
+//! second turns them into remainders. Doing both at once would guess wrong at nearly every block how many words it holds, and at
+//! every third word whether it is a long one, and a wrong guess costs as much as two words.
+//!
 //! ASCII separators never compose with what stands beside them into a word character, so cutting before normalising is safe.
 //!
 //! Words are runs of letters, digits and their marks. Scripts that are written without spaces are cut, not taken for one giant
@@ -16,8 +20,9 @@ use crate::rabin::{Purpose, Rabin, Width};
 use crate::simd::{self, ByteClasses};
 use crate::unicode::{self, CharClass, Entry, Form};
 
-/// Bit 5 of every byte.
-const SMALL: u64 = 0x2020_2020_2020_2020;
+mod runs;
+
+pub(crate) use runs::{Runs, WINDOW_BLOCKS, ascii_words, load_block};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,30 +38,46 @@ pub enum Unit {
 /// The tokens of one document. Buffers are kept between documents.
 #[derive(Clone, Debug, Default)]
 pub struct Tokens {
-    remainders: Vec<u64>,
+    /// As long as there ever were tokens: what is written anyway need not be cleared before.
+    buffer: Vec<u64>,
+    len: usize,
     line_ends: Vec<usize>,
 }
 
 impl Tokens {
     /// The remainder of every token, in order.
     pub fn remainders(&self) -> &[u64] {
-        &self.remainders
+        &self.buffer[..self.len]
     }
 
     /// The tokens of each line that has any.
     pub fn lines(&self) -> impl Iterator<Item = &[u64]> {
         let mut start = 0;
-        let ends = self.line_ends.iter().copied().chain(std::iter::once(self.remainders.len()));
+        let ends = self.line_ends.iter().copied().chain(std::iter::once(self.len));
         ends.filter_map(move |end| {
-            let line = &self.remainders[start..end];
+            let line = &self.buffer[start..end];
             start = end;
             (!line.is_empty()).then_some(line)
         })
     }
 
     fn clear(&mut self) {
-        self.remainders.clear();
+        self.len = 0;
         self.line_ends.clear();
+    }
+
+    /// Room for `n` tokens more, to be written by the caller.
+    fn extend(&mut self, n: usize) -> &mut [u64] {
+        let before = self.len;
+        self.len += n;
+        if self.len > self.buffer.len() {
+            self.buffer.resize(self.len, 0);
+        }
+        &mut self.buffer[before..self.len]
+    }
+
+    fn push(&mut self, remainder: u64) {
+        self.extend(1)[0] = remainder;
     }
 }
 
@@ -73,6 +94,7 @@ pub struct Tokenizer {
     /// Folding may leave the normal form where marks are involved: `ΐ` becomes a letter and two marks, but a capital with two
     /// marks becomes a letter that composes with the first.
     unsettled: bool,
+    runs: Runs,
 }
 
 impl Tokenizer {
@@ -85,69 +107,64 @@ impl Tokenizer {
             normalized: String::new(),
             word: String::new(),
             unsettled: false,
+            runs: Runs::default(),
         }
     }
 
     /// Replaces what is in `tokens` with the tokens of `text`.
     pub fn tokenize(&mut self, text: &str, tokens: &mut Tokens) {
         tokens.clear();
-        // English has a word every six bytes; more is a matter of growing once.
-        tokens.remainders.reserve(text.len() / 5 + 1);
         let (blocks, tail) = text.as_bytes().as_chunks::<64>();
-        let mut walk = Walk::default();
-        for (i, block) in blocks.iter().enumerate() {
-            self.block(text, 64 * i, simd::classify(block), &mut walk, tokens);
-        }
+        // Blanks after the end close what is open.
         let mut last = [b' '; 64];
         last[..tail.len()].copy_from_slice(tail);
-        self.block(text, 64 * blocks.len(), simd::classify(&last), &mut walk, tokens);
-        if walk.in_run {
-            self.run(text, walk.start, text.len(), walk.high_until > walk.start, tokens);
+        let last_base = 64 * blocks.len();
+        if self.letters {
+            let mut walk = Walk::default();
+            for (i, block) in blocks.iter().enumerate() {
+                self.letters_of_block(text, 64 * i, simd::classify(block), &mut walk, tokens);
+            }
+            return self.letters_of_block(text, last_base, simd::classify(&last), &mut walk, tokens);
+        }
+        let mut runs = std::mem::take(&mut self.runs);
+        runs.begin();
+        for (i, window) in blocks.chunks(WINDOW_BLOCKS).enumerate() {
+            if i > 0 {
+                self.words(text, &runs, tokens);
+                runs.next_window();
+            }
+            simd::find_runs(window, 64 * WINDOW_BLOCKS * i, &mut runs);
+        }
+        // There is room for one block more.
+        simd::find_runs(&[last], last_base, &mut runs);
+        self.words(text, &runs, tokens);
+        self.runs = runs;
+    }
+
+    /// Appends the words of the runs that have ended in a window.
+    fn words(&mut self, text: &str, runs: &Runs, tokens: &mut Tokens) {
+        let mut done = 0;
+        let mut newlines = runs.newlines.iter().peekable();
+        // One that is still open at the end of the window is not ours yet.
+        let beyond_ascii = runs.beyond_ascii.iter().copied().filter(|run| *run < runs.n_ends);
+        for next in beyond_ascii.map(Some).chain(std::iter::once(None)) {
+            let until = next.unwrap_or(runs.n_ends);
+            let before = tokens.len;
+            while let Some(newline) = newlines.next_if(|newline| **newline <= until) {
+                tokens.line_ends.push(before + newline - done);
+            }
+            let (starts, ends) = (&runs.starts[done..until], &runs.ends[done..until]);
+            let words = tokens.extend(until - done);
+            self.rabin.ascii_words(text.as_bytes(), starts, ends, words);
+            if let Some(run) = next {
+                self.unicode_run(&text[runs.starts[run]..runs.ends[run]], tokens);
+                done = run + 1;
+            }
         }
     }
 
     /// Looks at 64 bytes. Where the mask of runs rises a run begins, where it falls one ends.
-    #[inline]
-    fn block(&mut self, text: &str, base: usize, classes: ByteClasses, walk: &mut Walk, tokens: &mut Tokens) {
-        let beyond_ascii = classes.high != 0 || (walk.in_run && walk.high_until > walk.start);
-        if beyond_ascii || self.letters {
-            self.mixed_block(text, base, classes, walk, tokens);
-            return;
-        }
-        let runs = classes.alphanumeric;
-        let before = runs << 1 | u64::from(walk.in_run);
-        let mut starts = runs & !before;
-        let mut ends = !runs & before;
-        // A newline comes after the words that end at it or before.
-        let mut newlines = classes.newline;
-        while newlines != 0 {
-            let through = newlines ^ (newlines - 1);
-            newlines &= newlines - 1;
-            tokens.line_ends.push(tokens.remainders.len() + (ends & through).count_ones() as usize);
-        }
-        // At most every second byte ends a word.
-        let mut words = [0; 32];
-        let mut n = 0;
-        let mut start = walk.start;
-        if !walk.in_run {
-            start = base + starts.trailing_zeros() as usize;
-            starts &= starts.wrapping_sub(1);
-        }
-        while ends != 0 {
-            let end = base + ends.trailing_zeros() as usize;
-            ends &= ends - 1;
-            words[n % 32] = self.ascii_word(text.as_bytes(), start, end);
-            n += 1;
-            start = base + starts.trailing_zeros() as usize;
-            starts &= starts.wrapping_sub(1);
-        }
-        tokens.remainders.extend_from_slice(&words[..n.min(32)]);
-        walk.start = start;
-        walk.in_run = runs >> 63 == 1;
-    }
-
-    /// The same for blocks with other characters than ASCII, and for letters.
-    fn mixed_block(
+    fn letters_of_block(
         &mut self,
         text: &str,
         base: usize,
@@ -176,7 +193,7 @@ impl Tokenizer {
                 walk.in_run = !walk.in_run;
             }
             if (newline >> bit) & 1 == 1 {
-                tokens.line_ends.push(tokens.remainders.len());
+                tokens.line_ends.push(tokens.len);
             }
         }
         if high != 0 {
@@ -189,36 +206,11 @@ impl Tokenizer {
     fn run(&mut self, text: &str, start: usize, end: usize, beyond_ascii: bool, tokens: &mut Tokens) {
         if beyond_ascii {
             self.unicode_run(&text[start..end], tokens);
-        } else if self.letters {
-            tokens.remainders.extend(text.as_bytes()[start..end].iter().map(|byte| u64::from(byte | 0x20)));
         } else {
-            tokens.remainders.push(self.ascii_word(text.as_bytes(), start, end));
+            let bytes = &text.as_bytes()[start..end];
+            let letters = tokens.extend(bytes.len()).iter_mut().zip(bytes);
+            letters.for_each(|(letter, byte)| *letter = u64::from(byte | 0x20));
         }
-    }
-
-    /// Letters and digits stay what they are when bit 5 is set, capitals become small.
-    #[inline(always)]
-    fn ascii_word(&self, text: &[u8], start: usize, end: usize) -> u64 {
-        if end - start < 8
-            && let Some(block) = text[start..].first_chunk::<8>()
-        {
-            let stop = 1 << (8 * (end - start));
-            return ((u64::from_le_bytes(*block) | SMALL) & (stop - 1)) | stop;
-        }
-        self.long_ascii_word(&text[start..end])
-    }
-
-    #[inline(never)]
-    fn long_ascii_word(&self, word: &[u8]) -> u64 {
-        let (blocks, tail) = word.as_chunks::<8>();
-        let mut remainder = 0;
-        for block in blocks {
-            remainder = self.rabin.append(remainder, u64::from_le_bytes(*block) | SMALL);
-        }
-        let mut block = [0; 8];
-        block[..tail.len()].copy_from_slice(tail);
-        let stop = 1 << (8 * tail.len());
-        self.rabin.append(remainder, ((u64::from_le_bytes(block) | SMALL) & (stop - 1)) | stop)
     }
 
     #[cold]
@@ -290,9 +282,9 @@ impl Tokenizer {
             self.word = settled;
         }
         if self.letters {
-            tokens.remainders.extend(self.word.chars().map(|c| u64::from(u32::from(c))));
+            self.word.chars().for_each(|c| tokens.push(u64::from(u32::from(c))));
         } else {
-            tokens.remainders.push(self.rabin.word(self.word.as_bytes()));
+            tokens.push(self.rabin.word(self.word.as_bytes()));
         }
         self.word.clear();
     }

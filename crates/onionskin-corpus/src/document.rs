@@ -1,6 +1,7 @@
 //! What comes out of an input: documents, records that could not be read, and records that are no documents.
 
 use std::fmt;
+use std::ops::Range;
 
 /// One document, lent to a [`Visitor`] for the time of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -32,7 +33,8 @@ pub struct Document<'a> {
     /// When it was fetched, in microseconds since 1970, UTC.
     pub fetched_at: Option<i64>,
     /// SHA-1 of the payload: a WARC record's own digest where it is usable (it is that of the body before content
-    /// encodings are undone), else computed from the decoded payload.
+    /// encodings are undone), else computed from the decoded payload. Of a record that is nothing but a text only on request
+    /// ([`Options::text_digests`](crate::Options::text_digests)).
     pub payload_sha1: Option<[u8; 20]>,
     /// The record says only that the payload with this digest was met again: there is no text, and the document counts as
     /// an exact copy of the one with the same `payload_sha1`.
@@ -246,6 +248,12 @@ pub trait Visitor {
     /// is passed over in silence.
     fn wants(&mut self, _offset: u64) -> bool {
         true
+    }
+    /// Where the next record that is wanted begins, at an offset of the source or after it, and before which offset it ends; `None`
+    /// when none is wanted from there on. A reader that can jumps there and reads no more than that; whoever says where a record
+    /// begins must know it.
+    fn next_wanted(&mut self, from: u64) -> Option<Range<u64>> {
+        Some(from..u64::MAX)
     }
     /// A document.
     fn document(&mut self, document: Document<'_>);

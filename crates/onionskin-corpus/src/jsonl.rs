@@ -15,11 +15,12 @@ const TEXT: usize = 0;
 const ID: usize = 1;
 const URL: usize = 2;
 
-/// Reads the lines that begin in a range of a plain file.
+/// Reads the lines that begin in a range of a plain file. A gap between lines that are wanted is jumped over when it is as long as `gap`.
 pub(crate) fn run_range(
     input: io::Result<Box<dyn Input>>,
     source: u32,
     range: Range<u64>,
+    gap: u64,
     options: &Options,
     scratch: &mut Scratch,
     visitor: &mut dyn Visitor,
@@ -46,7 +47,11 @@ pub(crate) fn run_range(
     // Lines are lent one at a time, and errors have no offset of their own: that of the last line is near enough.
     let mut offset = range.start;
     loop {
-        match reader.next() {
+        let skipped = match parser.visitor.next_wanted(reader.offset()) {
+            Some(wanted) if wanted.start < range.end => reader.skip_to(wanted, gap),
+            _ => break,
+        };
+        match skipped.and_then(|()| reader.next()) {
             Ok(None) => break,
             Ok(Some(Line::Whole { offset: at, bytes })) => {
                 offset = at;

@@ -4,7 +4,7 @@
 //! anyone can refuse it. Here a line is lent out of the buffer it was read into, the buffer grows only for a line that does
 //! not fit, and never beyond the limit; what is longer is passed over without being kept.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 
 use memchr::{memchr, memrchr};
@@ -44,6 +44,40 @@ pub(crate) struct LineReader<'b, R> {
     /// In a line whose beginning is not ours, or was too long: drop until the next line feed.
     dropping: bool,
     at_end: bool,
+    /// Nothing from this offset on is wanted for now.
+    read_until: u64,
+}
+
+impl<'b, R: Read + Seek> LineReader<'b, R> {
+    /// Goes on with the line that begins where `wanted` does, if that is ahead; reads no further than its end as long as no line does. Over
+    /// `gap` bytes that are not read yet it jumps.
+    pub(crate) fn skip_to(&mut self, wanted: Range<u64>, gap: u64) -> io::Result<()> {
+        self.read_until = wanted.end;
+        if wanted.start <= self.offset {
+            return Ok(());
+        }
+        self.dropping = false;
+        loop {
+            let ahead = wanted.start - self.offset;
+            let buffered = self.filled.len() as u64;
+            if ahead <= buffered {
+                self.consume(ahead as usize);
+                return Ok(());
+            }
+            if ahead - buffered >= gap {
+                self.input.seek(SeekFrom::Start(wanted.start)).inspect_err(|_| self.range_end = 0)?;
+                self.filled = 0..0;
+                self.searched = 0;
+                self.offset = wanted.start;
+                return Ok(());
+            }
+            self.consume(self.filled.len());
+            if self.at_end {
+                return Ok(());
+            }
+            self.refill()?;
+        }
+    }
 }
 
 impl<'b, R: Read> LineReader<'b, R> {
@@ -68,7 +102,13 @@ impl<'b, R: Read> LineReader<'b, R> {
             max_line,
             dropping: range.start > 0,
             at_end: false,
+            read_until: u64::MAX,
         }
+    }
+
+    /// Where the next line begins, or the rest of one that is being dropped.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The next line.
@@ -140,8 +180,10 @@ impl<'b, R: Read> LineReader<'b, R> {
             let wanted = self.buffer.len().saturating_mul(2).min(self.max_line.saturating_add(2));
             self.buffer.resize(wanted.max(self.buffer.len() + 1), 0);
         }
-        let n = read_some(&mut self.input, &mut self.buffer[self.filled.end..])
-            .inspect_err(|_| self.range_end = 0)?;
+        let free = &mut self.buffer[self.filled.end..];
+        let wanted = self.read_until.saturating_sub(self.offset + self.filled.len() as u64);
+        let most = if wanted == 0 { free.len() } else { free.len().min(wanted.min(1 << 32) as usize) };
+        let n = read_some(&mut self.input, &mut free[..most]).inspect_err(|_| self.range_end = 0)?;
         self.at_end = n == 0;
         self.filled.end += n;
         Ok(())

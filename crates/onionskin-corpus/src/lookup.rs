@@ -96,7 +96,7 @@ impl Source {
             }
             (Format::Jsonl, _) if self.encoding == Encoding::Plain => {
                 if offset < self.bytes {
-                    jsonl::run_range(self.open(), 0, only, options, scratch, wanted);
+                    jsonl::run_range(self.open(), 0, only, self.gap(), options, scratch, wanted);
                 }
                 true
             }

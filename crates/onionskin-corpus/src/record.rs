@@ -64,7 +64,7 @@ impl TextRecord<'_> {
             media_type: "text/plain",
             bytes: self.text.len() as u64,
             text: self.text,
-            payload_sha1: Some(Sha1::digest(self.text.as_bytes()).into()),
+            payload_sha1: options.text_digests.then(|| Sha1::digest(self.text.as_bytes()).into()),
             ..Document::default()
         });
     }

@@ -122,6 +122,15 @@ impl Source {
         hash.finalize().into()
     }
 
+    /// How many bytes are better jumped over than read: to enter a file elsewhere costs about as much as reading a page of it, to enter an
+    /// object in a store costs a request.
+    pub(crate) fn gap(&self) -> u64 {
+        match &self.location {
+            Location::File(_) | Location::Slice { .. } => 4 << 10,
+            _ => 4 << 20,
+        }
+    }
+
     /// Opens a source that can be entered anywhere.
     pub(crate) fn open(&self) -> io::Result<Box<dyn Input>> {
         match &self.location {

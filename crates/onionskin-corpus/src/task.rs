@@ -160,7 +160,7 @@ impl Task {
         let bad = |offset, reason| BadRecord { source: index, offset, reason };
         match self.work {
             Work::JsonlRange(range) => {
-                jsonl::run_range(source.open(), index, range, options, scratch, visitor)
+                jsonl::run_range(source.open(), index, range, source.gap(), options, scratch, visitor)
             }
             Work::JsonlBlock(block) => jsonl::run_block(&block, index, options, scratch, visitor),
             Work::Csv(block) => csv::run_block(&block, index, options, scratch, visitor),

@@ -30,7 +30,44 @@ pub fn normalize(url: &str) -> Option<String> {
     if url.len() > MAX_URL_BYTES {
         return None;
     }
+    if is_plainly_normal(url) {
+        return Some(url.to_owned());
+    }
     finish(Url::parse(url).ok()?)
+}
+
+/// Whether an address is its own normal spelling, as far as can be told without parsing it: a host of lower-case ASCII labels that cannot be
+/// a number, and a path and a query of characters that stand for themselves, without dot segments. Most addresses that come out
+/// of a crawl are like that.
+fn is_plainly_normal(url: &str) -> bool {
+    let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
+        return false;
+    };
+    let Some(slash) = memchr::memchr(b'/', rest.as_bytes()) else { return false };
+    let (host, path) = rest.as_bytes().split_at(slash);
+    // Letters and digits on both sides of every hyphen and full stop: no empty label, no label in Punycode.
+    let mut before = b'.';
+    for &byte in host {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' => {}
+            b'.' | b'-' if before.is_ascii_alphanumeric() => {}
+            _ => return false,
+        }
+        before = byte;
+    }
+    let last_label = memchr::memrchr(b'.', host).map_or(host, |dot| &host[dot + 1..]);
+    if host.len() > 253 || !last_label.first().is_some_and(u8::is_ascii_lowercase) || before == b'-' {
+        return false;
+    }
+    let mut before = 0;
+    for &byte in path {
+        let plain = byte.is_ascii_alphanumeric() || b"-_~!$&()*+,;=:@/?".contains(&byte);
+        if !plain && (byte != b'.' || before == b'/') {
+            return false;
+        }
+        before = byte;
+    }
+    true
 }
 
 /// The normalised address that `reference` stands for on a page at `base`; `None` when it is not http or https.

@@ -12,11 +12,10 @@
 //! A sampled document with a crowd of neighbours is not compared with all of them: beyond [`MOST_NEIGHBOURS`] a random half is
 //! looked at, and a half of that, each standing for as many as were passed over.
 
-use onionskin_core::scramble;
+use onionskin_core::{FingerprintSet, scramble};
 
 use crate::cluster::Open;
 use crate::components::Components;
-use crate::sets::Seen;
 use crate::{Bound, ChunkSets, Resources, SharedPair, SimilarError};
 
 /// Documents in the sample, at most.
@@ -207,7 +206,7 @@ impl Sample {
         let mut index = Index::new(self, &Rarity::new(self, sets, documents, seed)?, bound);
         let mut neighbours: Vec<Neighbours> = self.docs.iter().map(|_| Neighbours::default()).collect();
         let mut met_with = vec![u32::MAX; self.docs.len()];
-        let mut seen = Seen::default();
+        let mut seen = FingerprintSet::default();
         let mut reader = sets.reader();
         while let Some((doc, chunks)) = reader.next()? {
             let hash = hash_of(doc, !seed);

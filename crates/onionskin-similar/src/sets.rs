@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use onionskin_core::FingerprintSet;
 use onionskin_store::Atlas;
 use onionskin_store::schema::{ChunkingName, Table};
 use onionskin_store::table::ChunksReader;
@@ -114,7 +115,7 @@ impl ChunkSets {
             cursor,
             folded: Arc::clone(&self.folded),
             distinct: self.distinct,
-            seen: Seen::default(),
+            seen: FingerprintSet::default(),
             set: Vec::new(),
         }
     }
@@ -137,7 +138,7 @@ pub struct SetReader {
     cursor: Cursor,
     folded: Arc<Bits>,
     distinct: bool,
-    seen: Seen,
+    seen: FingerprintSet,
     set: Vec<u64>,
 }
 
@@ -189,73 +190,5 @@ impl SetReader {
             Cursor::Unopened(_) => &[],
             Cursor::Other(cursor) => cursor.chunks(),
         }
-    }
-}
-
-/// A hash table of fingerprints that is emptied for every document.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    slots: Vec<u64>,
-    zero: bool,
-    shift: u32,
-}
-
-impl Seen {
-    /// Forgets everything and makes room for `n` fingerprints.
-    pub(crate) fn reset(&mut self, n: usize) {
-        let capacity = (2 * n).next_power_of_two().max(16);
-        self.slots.clear();
-        self.slots.resize(capacity, 0);
-        self.zero = false;
-        self.shift = 64 - capacity.ilog2();
-    }
-
-    /// Adds a fingerprint; false when it was there.
-    #[inline]
-    pub(crate) fn insert(&mut self, fingerprint: u64) -> bool {
-        if fingerprint == 0 {
-            // Zero marks a free slot.
-            return !std::mem::replace(&mut self.zero, true);
-        }
-        let mask = self.slots.len() - 1;
-        let mut slot = self.home(fingerprint);
-        loop {
-            match self.slots[slot] {
-                0 => {
-                    self.slots[slot] = fingerprint;
-                    return true;
-                }
-                found if found == fingerprint => return false,
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-    }
-
-    /// Whether a fingerprint was added.
-    #[inline]
-    pub(crate) fn contains(&self, fingerprint: u64) -> bool {
-        if fingerprint == 0 {
-            return self.zero;
-        }
-        let mask = self.slots.len() - 1;
-        let mut slot = self.home(fingerprint);
-        loop {
-            match self.slots[slot] {
-                0 => return false,
-                found if found == fingerprint => return true,
-                _ => slot = (slot + 1) & mask,
-            }
-        }
-    }
-
-    #[inline]
-    fn home(&self, fingerprint: u64) -> usize {
-        (fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
-    }
-
-    /// Keeps the first of equal fingerprints, in order.
-    pub(crate) fn retain_first(&mut self, fingerprints: &mut Vec<u64>) {
-        self.reset(fingerprints.len());
-        fingerprints.retain(|fingerprint| self.insert(*fingerprint));
     }
 }

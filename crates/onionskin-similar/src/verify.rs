@@ -5,9 +5,9 @@ use std::collections::{BinaryHeap, HashMap};
 use std::iter::Peekable;
 use std::ops::Range;
 
+use onionskin_core::FingerprintSet;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
-use crate::sets::Seen;
 use crate::{Bits, Bound, ChunkSets, Resources, SimilarError};
 
 /// Two documents, the number of chunks they share, and how many each has.
@@ -175,10 +175,10 @@ impl LastPartner {
     }
 }
 
-/// Chunks in a round, at most.
-const ROUND_CHUNKS: usize = 2 << 20;
-/// Candidates in a round, at most.
-const ROUND_PAIRS: usize = 256 << 10;
+/// Chunks in a round for each thread, at most: they are read twice, the second time out of the cache.
+const ROUND_CHUNKS: usize = 128 << 10;
+/// Candidates in a round for each thread, at most.
+const ROUND_PAIRS: usize = 64 << 10;
 
 /// Counts for every candidate the chunks that the two documents share, and hands on those that are similar, in ascending order of
 /// the larger document, then the smaller.
@@ -206,8 +206,11 @@ pub fn count_shared(
     // Documents below this one have been kept in an earlier pass.
     let mut from = 0;
     let kept_bytes = (resources.memory.len() / 2).max(1 << 20);
-    let round_chunks = (kept_bytes / 8 / size_of::<u64>()).min(ROUND_CHUNKS);
-    let round_pairs = (kept_bytes / 16 / size_of::<u32>()).min(ROUND_PAIRS);
+    let threads = resources.threads.max(1);
+    // More than one thread has to be worth starting.
+    let parts = if threads == 1 { 1 } else { 4 * threads };
+    let round_chunks = (kept_bytes / 8 / size_of::<u64>()).min(ROUND_CHUNKS * parts);
+    let round_pairs = (kept_bytes / 16 / size_of::<u32>()).min(ROUND_PAIRS * parts);
     loop {
         stats.spilled_bytes += waiting.stats().spilled_bytes;
         let later_params = SortParams::new(&resources.work_dir, resources.memory.share(1, 8));
@@ -289,7 +292,7 @@ fn work(
 ) -> Result<u64, SimilarError> {
     let done = &*round;
     let count = |larger: &[(u32, Range<usize>, Range<usize>)]| {
-        let mut seen = Seen::default();
+        let mut seen = FingerprintSet::default();
         let mut found = Vec::new();
         for (doc, chunks, smaller) in larger {
             let chunks = &done.chunks[chunks.clone()];

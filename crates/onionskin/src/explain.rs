@@ -242,7 +242,7 @@ pub struct Explanation {
     pub sketch: Option<SketchEvidence>,
     /// What their features say, likewise.
     pub features: Option<FeatureEvidence>,
-    /// Whether the payloads are equal; `None` when one has no digest.
+    /// Whether the payloads are equal, by their digests, or by the texts where they are all there is; `None` when neither is known.
     pub payload_equal: Option<bool>,
     /// Whether the canonical texts are equal; `None` when one is empty.
     pub text_equal: Option<bool>,
@@ -293,7 +293,7 @@ pub fn explain(params: &ExplainParams) -> Result<Explanation, ExplainError> {
         overlaps,
         sketch: numbers::sketches(&atlas, &recipe, docs)?,
         features: numbers::features(&atlas, &recipe, docs)?,
-        payload_equal: a.payload_sha1.zip(b.payload_sha1).map(|(a, b)| a == b),
+        payload_equal: payload_equal(&a, &b, &texts),
         text_equal: a.text_fp.zip(b.text_fp).map(|(a, b)| a == b),
         same_site: a.site.zip(b.site).map(|(a, b)| a == b),
         same_domain: a.domain.as_ref().zip(b.domain.as_ref()).map(|(a, b)| a == b),
@@ -305,6 +305,18 @@ pub fn explain(params: &ExplainParams) -> Result<Explanation, ExplainError> {
         a,
         b,
     })
+}
+
+fn payload_equal(a: &DocumentFacts, b: &DocumentFacts, texts: &Result<Texts, TextError>) -> Option<bool> {
+    match (a.payload_sha1, b.payload_sha1) {
+        (Some(a), Some(b)) => Some(a == b),
+        // Records without a digest are nothing but a text, if the text is what it was.
+        (None, None) => match texts {
+            Ok(Texts { comparison, changed: [false, false] }) => Some(comparison.text_a == comparison.text_b),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn document_facts(atlas: &Atlas, doc: u32, same_name: u64) -> Result<DocumentFacts, ExplainError> {

@@ -279,6 +279,7 @@ fn stage_params(params: &ScanParams, sources: &[Source]) -> StageParams {
         "commit_bytes": params.commit_bytes,
         "fields": [&options.text_field, &options.id_field, &options.url_field],
         "text_is_html": options.text_is_html,
+        "text_digests": options.text_digests,
         "any_status": options.any_status,
         "format": options.format.map(|format| format.as_str()),
         "max_record_bytes": options.max_record_bytes,

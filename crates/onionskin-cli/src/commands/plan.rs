@@ -57,7 +57,7 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
         Some(filter) => (filter.resemblance_at(0.99), filter.resemblance_at(0.01)),
         None => (args.threshold, far),
     };
-    let recipe = with_filter(filter);
+    let recipe = with_filter(filter, args.one_permutation);
     let disk = disk(&recipe, args.documents, args.mean_words);
     let disk_bytes = disk.iter().map(|table| table.bytes).sum();
     let speed = (!args.no_measure).then(|| measure(&recipe));
@@ -93,11 +93,12 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
 /// Text has a word every six bytes, the blank included.
 const BYTES_PER_WORD: f64 = 6.0;
 
-/// The default recipe with another filter.
-fn with_filter(filter: FeatureFilter) -> Recipe {
+/// The default recipe with another filter, out of one permutation or many.
+fn with_filter(filter: FeatureFilter, one_permutation: bool) -> Recipe {
     let default = Recipe::default();
+    let filter = format!("{filter}{}", if one_permutation { "-one" } else { "" });
     let spelling = match default.scheme().filter() {
-        Some(of_default) => default.to_string().replacen(&of_default.to_string(), &filter.to_string(), 1),
+        Some(of_default) => default.to_string().replacen(&of_default.to_string(), &filter, 1),
         None => default.to_string(),
     };
     spelling.parse().unwrap_or(default)

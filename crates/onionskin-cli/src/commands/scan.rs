@@ -64,6 +64,7 @@ fn options(reading: &ReadingArgs) -> Options {
         id_field: reading.id_field.clone(),
         url_field: reading.url_field.clone(),
         text_is_html: reading.text_is_html,
+        text_digests: reading.text_digests,
         format: reading.format,
         max_record_bytes: reading.max_record_bytes.bytes(),
         any_status: reading.any_status,

@@ -112,16 +112,16 @@ proptest! {
     }
 
     #[test]
-    fn firsts_are_kept(values in prop::collection::vec(0u64..20, 0..50)) {
-        let mut found = values.clone();
-        FingerprintSet::default().retain_first(&mut found);
-        let mut naive = vec![];
-        for value in values {
-            if !naive.contains(&value) {
-                naive.push(value);
-            }
+    fn chunks_alone_are_the_same_chunks(text in "([a-c]{1,3}[ .\n]{1,2}){0,40}") {
+        let recipe = "w2-rabin64-2x3r1+w2+l2+sent+sp+doc+c4";
+        let (mut whole, mut lean) = (analyzer(recipe), analyzer(recipe));
+        whole.analyze("something before");
+        let (whole, lean) = (whole.analyze(&text), lean.analyze_chunks(&text));
+        for nth in 0..6 {
+            prop_assert_eq!(whole.chunks(nth), lean.chunks(nth));
         }
-        prop_assert_eq!(found, naive);
+        prop_assert_eq!(whole.tokens(), lean.tokens());
+        prop_assert!(lean.sketch().is_empty() && lean.features().is_empty());
     }
 
     #[test]

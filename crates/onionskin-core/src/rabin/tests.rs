@@ -61,6 +61,18 @@ fn frozen() {
 
 proptest! {
     #[test]
+    fn groups_are_sequences(blocks in prop::collection::vec(any::<u64>(), 0..40), w in 1usize..9, wide: bool) {
+        let width = if wide { Width::Bits64 } else { Width::Bits32 };
+        let rabin = Rabin::new(Purpose::Features, width);
+        let expected: Vec<u64> = blocks.chunks_exact(w).map(|group| rabin.sequence(group)).collect();
+        for shingler in [Shingler::new(rabin, w), Shingler::portable(rabin, w)] {
+            let mut found = vec![];
+            shingler.sequences_into(&blocks, &mut found);
+            prop_assert_eq!(&found, &expected);
+        }
+    }
+
+    #[test]
     fn sequences_are_remainders_of_long_division(tokens in prop::collection::vec(any::<u64>(), 0..12)) {
         for purpose in [Purpose::Chunks, Purpose::Features] {
             for width in [Width::Bits32, Width::Bits64] {

@@ -1,13 +1,18 @@
-//! x86-64: carry-less multiplication, eight permutations at a time, sixteen bytes at a time.
+//! x86-64: carry-less multiplication, one or two at a time; eight permutations, sixteen or thirty-two bytes at a time.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_add_epi8, _mm_clmulepi64_si128, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_cvtsi64_si128,
     _mm_cvtsi128_si64, _mm_loadu_si128, _mm_movemask_epi8, _mm_or_si128, _mm_set1_epi8, _mm_setzero_si128,
-    _mm_unpackhi_epi64, _mm_xor_si128, _mm256_add_epi32, _mm256_loadu_si256, _mm256_min_epu32,
-    _mm256_mullo_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_storeu_si256,
+    _mm_unpackhi_epi64, _mm_xor_si128, _mm256_add_epi8, _mm256_add_epi32, _mm256_blend_epi32,
+    _mm256_broadcastsi128_si256, _mm256_castsi256_si128, _mm256_clmulepi64_epi128, _mm256_cmpeq_epi8,
+    _mm256_cmpgt_epi8, _mm256_extracti128_si256, _mm256_loadu_si256, _mm256_min_epu32, _mm256_movemask_epi8,
+    _mm256_mullo_epi32, _mm256_or_si256, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi64x,
+    _mm256_setzero_si256, _mm256_slli_si256, _mm256_storeu_si256, _mm256_unpackhi_epi64,
+    _mm256_unpacklo_epi64, _mm256_xor_si256,
 };
 
 use super::{Barrett, ByteClasses};
+use crate::token::{Runs, ascii_words as ascii_words_with, load_block};
 
 /// One polynomial in the lower half of a register.
 #[target_feature(enable = "pclmulqdq,sse2")]
@@ -39,6 +44,77 @@ fn constants(barrett: Barrett) -> __m128i {
 #[target_feature(enable = "pclmulqdq,sse2")]
 pub(super) fn mul(a: u64, b: u64, barrett: Barrett) -> u64 {
     reduce(_mm_clmulepi64_si128::<0x00>(register(a), register(b)), constants(barrett))
+}
+
+/// Of `remainder`·t⁶⁴ the upper half is all there is.
+#[target_feature(enable = "pclmulqdq,sse2")]
+#[inline]
+pub(super) fn advance(remainder: u64, barrett: Barrett) -> u64 {
+    let (upper, barrett) = (register(remainder), constants(barrett));
+    let estimate = _mm_clmulepi64_si128::<0x00>(upper, barrett);
+    let quotient = _mm_xor_si128(_mm_unpackhi_epi64(estimate, estimate), upper);
+    _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0x10>(quotient, barrett)).cast_unsigned()
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,pclmulqdq,sse2")]
+pub(super) fn ascii_words(text: &[u8], starts: &[usize], ends: &[usize], out: &mut [u64], barrett: Barrett) {
+    let advance = |remainder| advance(remainder, barrett);
+    let Some(last) = text.len().checked_sub(8) else {
+        return ascii_words_with(starts, ends, out, |at| load_block(text, at), advance);
+    };
+    // SAFETY: eight bytes can be read at `last` and everywhere before; the read needs no alignment.
+    let load =
+        |at: usize| u64::from_le(unsafe { text.as_ptr().add(at.min(last)).cast::<u64>().read_unaligned() });
+    ascii_words_with(starts, ends, out, load, advance);
+    // A block that reaches beyond the end of the text was read too early. Only the last words of a text have one.
+    let whole = ends.iter().rposition(|end| *end <= last).map_or(0, |word| word + 1);
+    ascii_words_with(&starts[whole..], &ends[whole..], &mut out[whole..], |at| load_block(text, at), advance);
+}
+
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+pub(super) fn find_runs(blocks: &[[u8; 64]], base: usize, runs: &mut Runs) {
+    runs.find(blocks, base, |block| classify_avx2(block));
+}
+
+/// The sum of eight blocks, each times its power, four products of two at a time. The state stays a product of two halves that is
+/// reduced once at the end: its two multiplications are all that waits for the group before.
+#[target_feature(enable = "vpclmulqdq,avx2,pclmulqdq,sse2")]
+pub(super) fn fold_blocks_wide(state: u64, blocks: &[u64], powers: &[u64; 8], barrett: Barrett) -> u64 {
+    let (groups, rest) = blocks.as_chunks::<8>();
+    if groups.is_empty() {
+        return fold_blocks(state, rest, powers, barrett);
+    }
+    let pair = |upper: u64, lower: u64| _mm256_set_epi64x(0, upper.cast_signed(), 0, lower.cast_signed());
+    // Of each four blocks the even and the odd ones meet a register, in two lanes.
+    let even = [pair(powers[4], powers[6]), pair(powers[0], powers[2])];
+    let odd = [pair(powers[3], powers[5]), pair(1, powers[1])];
+    let past =
+        std::arch::x86_64::_mm_set_epi64x(advance(powers[7], barrett).cast_signed(), powers[7].cast_signed());
+    let mut sum = register(state);
+    for group in groups {
+        let (fours, _) = group.as_chunks::<4>();
+        let mut wide = _mm256_setzero_si256();
+        for i in 0..2 {
+            let four = load_four(&fours[i]);
+            let products = _mm256_xor_si256(
+                _mm256_clmulepi64_epi128::<0x00>(four, even[i]),
+                _mm256_clmulepi64_epi128::<0x01>(four, odd[i]),
+            );
+            wide = _mm256_xor_si256(wide, products);
+        }
+        let both = _mm_xor_si128(_mm256_castsi256_si128(wide), _mm256_extracti128_si256::<1>(wide));
+        let carried =
+            _mm_xor_si128(_mm_clmulepi64_si128::<0x00>(sum, past), _mm_clmulepi64_si128::<0x11>(sum, past));
+        sum = _mm_xor_si128(both, carried);
+    }
+    fold_blocks(reduce(sum, constants(barrett)), rest, powers, barrett)
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn load_four(four: &[u64; 4]) -> __m256i {
+    // SAFETY: four u64 are 32 readable bytes, and the load needs no alignment.
+    unsafe { _mm256_loadu_si256(four.as_ptr().cast()) }
 }
 
 /// Eight blocks at a time, then what is left at once: one dependent reduction for each group instead of each block.
@@ -88,6 +164,25 @@ pub(super) fn window_sums(
 }
 
 #[target_feature(enable = "pclmulqdq,sse2")]
+pub(super) fn group_sums(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) {
+    let barrett = constants(barrett);
+    out.extend(blocks.chunks_exact(coefficients.len()).map(|group| {
+        let mut sum = _mm_setzero_si128();
+        for (block, coefficient) in group.iter().zip(coefficients) {
+            let product = _mm_clmulepi64_si128::<0x00>(register(*block), register(*coefficient));
+            sum = _mm_xor_si128(sum, product);
+        }
+        reduce(sum, barrett) ^ constant
+    }));
+}
+
+#[target_feature(enable = "pclmulqdq,sse2")]
 fn fixed_window_sums<const W: usize>(
     blocks: &[u64],
     coefficients: &[u64],
@@ -111,6 +206,106 @@ fn fixed_window_sums<const W: usize>(
         }
         *slot = reduce(sum, barrett) ^ constant;
     }
+}
+
+/// The same, two windows to a register: of four blocks in a row the even ones belong to windows i and i+2 and the odd ones to
+/// windows i+1 and i+3. The last block of a window is multiplied by t⁶⁴, which is to say moved to the upper half. `false` for
+/// widths that nobody uses; then nothing is written.
+#[target_feature(enable = "vpclmulqdq,avx2,pclmulqdq,sse2")]
+pub(super) fn window_sums_wide(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) -> bool {
+    match coefficients.len() {
+        3 => fixed_window_sums_wide::<3>(blocks, coefficients, constant, barrett, out),
+        4 => fixed_window_sums_wide::<4>(blocks, coefficients, constant, barrett, out),
+        5 => fixed_window_sums_wide::<5>(blocks, coefficients, constant, barrett, out),
+        8 => fixed_window_sums_wide::<8>(blocks, coefficients, constant, barrett, out),
+        _ => return false,
+    }
+    true
+}
+
+#[target_feature(enable = "vpclmulqdq,avx2,pclmulqdq,sse2")]
+fn fixed_window_sums_wide<const W: usize>(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) {
+    let wide_barrett = _mm256_broadcastsi128_si256(constants(barrett));
+    let wide_constant = _mm256_set1_epi64x(constant.cast_signed());
+    let mut factors = [_mm256_setzero_si256(); W];
+    for (factor, coefficient) in factors.iter_mut().zip(coefficients) {
+        *factor = _mm256_set1_epi64x(coefficient.cast_signed());
+    }
+    let windows = (blocks.len() + 1).saturating_sub(W);
+    let start = out.len();
+    out.reserve(windows);
+    // The registers of four windows reach W + 4 blocks far.
+    let fours = (blocks.len() + 1).saturating_sub(W + 4) / 4;
+    let (slots, _) = out.spare_capacity_mut().as_chunks_mut::<4>();
+    for (i, slot) in slots[..fours].iter_mut().enumerate() {
+        let reach = &blocks[4 * i..4 * i + W + 4];
+        let four = |at: usize| load_four(reach[at..].first_chunk().expect("four windows reach W + 4 blocks"));
+        let mut first = _mm256_setzero_si256();
+        let mut second = _mm256_setzero_si256();
+        for (j, factor) in factors[..W - 1].iter().enumerate() {
+            // Block j of the windows i and i+2, and block j of the windows i+1 and i+3.
+            let (a, b) = if j % 2 == 0 {
+                let four = four(j);
+                (
+                    _mm256_clmulepi64_epi128::<0x00>(four, *factor),
+                    _mm256_clmulepi64_epi128::<0x01>(four, *factor),
+                )
+            } else {
+                (
+                    _mm256_clmulepi64_epi128::<0x01>(four(j - 1), *factor),
+                    _mm256_clmulepi64_epi128::<0x00>(four(j + 1), *factor),
+                )
+            };
+            first = _mm256_xor_si256(first, a);
+            second = _mm256_xor_si256(second, b);
+        }
+        let raise_even = |four: __m256i| _mm256_slli_si256::<8>(four);
+        let raise_odd = |four: __m256i| _mm256_blend_epi32::<0b1100_1100>(_mm256_setzero_si256(), four);
+        let (a, b) = if (W - 1).is_multiple_of(2) {
+            (raise_even(four(W - 1)), raise_odd(four(W - 1)))
+        } else {
+            (raise_odd(four(W - 2)), raise_even(four(W)))
+        };
+        let first = reduce_wide(_mm256_xor_si256(first, a), wide_barrett);
+        let second = reduce_wide(_mm256_xor_si256(second, b), wide_barrett);
+        let sums = _mm256_xor_si256(_mm256_unpacklo_epi64(first, second), wide_constant);
+        // SAFETY: four u64 are 32 writable bytes, and the store needs no alignment.
+        unsafe { _mm256_storeu_si256(slot.as_mut_ptr().cast(), sums) };
+    }
+    // SAFETY: there is room for all windows, and four for each of `fours` were written just above.
+    unsafe { out.set_len(start + 4 * fours) };
+    let constants = constants(barrett);
+    out.extend(blocks[4 * fours..].windows(W).map(|window| {
+        let mut sum = _mm_setzero_si128();
+        for (block, coefficient) in window.iter().zip(coefficients) {
+            let product = _mm_clmulepi64_si128::<0x00>(register(*block), register(*coefficient));
+            sum = _mm_xor_si128(sum, product);
+        }
+        reduce(sum, constants) ^ constant
+    }));
+}
+
+/// [`reduce`] in both lanes; the remainders are in the lower half of each.
+#[target_feature(enable = "vpclmulqdq,avx2")]
+#[inline]
+fn reduce_wide(products: __m256i, barrett: __m256i) -> __m256i {
+    let upper = _mm256_unpackhi_epi64(products, products);
+    let estimate = _mm256_clmulepi64_epi128::<0x00>(upper, barrett);
+    let quotient = _mm256_xor_si256(_mm256_unpackhi_epi64(estimate, estimate), upper);
+    let back = _mm256_clmulepi64_epi128::<0x10>(quotient, barrett);
+    _mm256_xor_si256(back, products)
 }
 
 /// Walks all values once per tile of permutations, so that multipliers, offsets and minima of the tile stay in registers. A
@@ -197,6 +392,34 @@ pub(super) fn classify(block: &[u8; 64]) -> ByteClasses {
         classes.alphanumeric |= u64::from(alphanumeric.cast_unsigned()) << shift;
         classes.high |= u64::from(high.cast_unsigned()) << shift;
         classes.newline |= u64::from(newline.cast_unsigned()) << shift;
+    }
+    classes
+}
+
+/// The same, thirty-two bytes at a time.
+#[target_feature(enable = "avx2")]
+#[inline]
+fn classify_avx2(block: &[u8; 64]) -> ByteClasses {
+    let mut classes = ByteClasses::default();
+    let (halves, _) = block.as_chunks::<32>();
+    for (i, half) in halves.iter().enumerate() {
+        // SAFETY: a half is 32 readable bytes, and the load needs no alignment.
+        let bytes = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
+        let lower = _mm256_or_si256(bytes, _mm256_set1_epi8(0x20));
+        let letter = _mm256_cmpgt_epi8(
+            _mm256_set1_epi8(-128 + 26),
+            _mm256_add_epi8(lower, _mm256_set1_epi8((-128i8).wrapping_sub(b'a' as i8))),
+        );
+        let digit = _mm256_cmpgt_epi8(
+            _mm256_set1_epi8(-128 + 10),
+            _mm256_add_epi8(bytes, _mm256_set1_epi8((-128i8).wrapping_sub(b'0' as i8))),
+        );
+        let newline = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\n' as i8));
+        let mask = |bytes: __m256i| u64::from(_mm256_movemask_epi8(bytes).cast_unsigned());
+        let shift = 32 * i;
+        classes.alphanumeric |= mask(_mm256_or_si256(letter, digit)) << shift;
+        classes.high |= mask(bytes) << shift;
+        classes.newline |= mask(newline) << shift;
     }
     classes
 }

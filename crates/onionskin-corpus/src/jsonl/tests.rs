@@ -39,10 +39,16 @@ fn fields_become_a_document() {
         media_type: "text/plain".into(),
         bytes: 7,
         text: "one two".into(),
-        payload_sha1: Some(sha1_of(b"one two")),
         ..Owned::default()
     };
     assert_eq!(seen.documents, [expected]);
+}
+
+#[test]
+fn digests_of_texts_on_request() {
+    let options = Options { text_digests: true, ..Options::default() };
+    let seen = read_named("x.jsonl", br#"{"text": "one two"}"#, &options);
+    assert_eq!(seen.documents[0].payload_sha1, Some(sha1_of(b"one two")));
 }
 
 fn sha1_of(bytes: &[u8]) -> [u8; 20] {

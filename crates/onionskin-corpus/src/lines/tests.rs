@@ -69,6 +69,37 @@ proptest! {
         prop_assert_eq!(found, naive_lines(&bytes, max_line));
     }
 
+    /// Going from one wanted line to the next, by reading or by jumping, with ends that are told right or too far.
+    #[test]
+    fn wanted_lines_are_those_that_are_wanted(
+        bytes in text(), wanted in prop::collection::vec(any::<bool>(), 200), step in 1_u64..80, gap in 0_u64..40, ends: bool,
+    ) {
+        let every = naive_lines(&bytes, 1000);
+        let starts: Vec<u64> =
+            every.iter().zip(&wanted).filter(|(_, wanted)| **wanted).map(|((offset, _), _)| *offset).collect();
+        let expected: Vec<_> = every.iter().filter(|(offset, _)| starts.contains(offset)).cloned().collect();
+        let len = bytes.len() as u64;
+        let (mut found, mut begin, mut buffer) = (Vec::new(), 0, Vec::new());
+        while begin < len {
+            let range = begin..(begin + step).min(len);
+            let mut input = Cursor::new(&bytes);
+            input.set_position(range.start.saturating_sub(1));
+            let mut reader = LineReader::new(input, range.clone(), 1000, &mut buffer);
+            while let Some(start) = starts.iter().copied().find(|start| *start >= reader.offset().max(range.start))
+                && start < range.end
+            {
+                let next = every.iter().map(|(offset, _)| *offset).find(|offset| *offset > start);
+                let end = next.filter(|_| ends).unwrap_or(u64::MAX);
+                reader.skip_to(start..end, gap).unwrap();
+                if let Some(Line::Whole { offset, bytes }) = reader.next().unwrap() {
+                    found.push((offset, Some(bytes.to_vec())));
+                }
+            }
+            begin = range.end;
+        }
+        prop_assert_eq!(found, expected);
+    }
+
     #[test]
     fn blocks_together_have_every_line_once(
         bytes in text(), block in 1_u64..60, max_line in 0_usize..30, trickle in 1_usize..40, fail: bool,

@@ -140,6 +140,37 @@ fn crawlers_have_their_own_form() {
     assert_eq!(heritrix_surt("ftp://a.org/"), None);
 }
 
+#[test]
+fn common_addresses_are_plainly_normal() {
+    for url in [
+        "http://www.nilneas28.de/index.html",
+        "https://a.example/",
+        "http://a-b.example.org/x/y?q=1&r=2:3",
+        "http://1.a/",
+    ] {
+        assert!(is_plainly_normal(url), "{url}");
+    }
+    for url in [
+        "http://a.example",
+        "http://a.example/../b",
+        "http://a.example/b#c",
+        "http://1.2.3.4/",
+        "http://a.0x7/",
+        "http://A.example/",
+        "http://a..example/",
+        "http://a.example./",
+        "http://xn--a.example/",
+        "http://a.example/%7e",
+        "ftp://a.example/",
+        "http:///a",
+        "http://a.example:80/",
+        "http://u@a.example/",
+        "http://a.example/b c",
+    ] {
+        assert!(!is_plainly_normal(url), "{url}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -149,6 +180,19 @@ proptest! {
             prop_assert_eq!(normalize(&once), Some(once.clone()));
             prop_assert!(site(&once).is_some());
             prop_assert!(heritrix_surt(&once).is_some());
+        }
+    }
+
+    /// The quick way agrees with the parser wherever it is taken.
+    #[test]
+    fn what_is_plainly_normal_is_normal(
+        scheme in "https?://|HTTP://|ftp://", host in "([a-z0-9]{1,4}[.-]?|xn--a|0x|_|A|1\\.){0,4}",
+        path in "(/|[a-zA-Z0-9]{1,3}|[-_~!$&()*+,;=:@.?'#%|\\\\{}^\"<> é]){0,12}",
+    ) {
+        for url in [format!("{scheme}{host}/{path}"), format!("{scheme}{host}{path}")] {
+            if is_plainly_normal(&url) {
+                prop_assert_eq!(Url::parse(&url).ok().and_then(finish), Some(url));
+            }
         }
     }
 

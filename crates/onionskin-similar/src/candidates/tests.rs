@@ -9,9 +9,18 @@ fn resources(dir: &tempfile::TempDir, memory: u64) -> Resources {
 }
 
 fn run(filter: FeatureFilter, documents: &[Vec<u64>], memory: u64) -> (BTreeSet<(u32, u32)>, CandidateStats) {
+    run_among(filter, documents, memory, |_| None)
+}
+
+fn run_among(
+    filter: FeatureFilter,
+    documents: &[Vec<u64>],
+    memory: u64,
+    shared: impl FnOnce(&Resources) -> Option<SharedFeatures>,
+) -> (BTreeSet<(u32, u32)>, CandidateStats) {
     let dir = tempfile::tempdir().unwrap();
     let resources = resources(&dir, memory);
-    let mut join = FeatureJoin::new(filter, &resources).unwrap();
+    let mut join = FeatureJoin::new(filter, &resources).unwrap().among(shared(&resources));
     for (doc, features) in documents.iter().enumerate() {
         join.push(doc as u32, features).unwrap();
     }
@@ -54,6 +63,21 @@ fn filters() -> impl Strategy<Value = FeatureFilter> {
         .prop_map(|(k, s, r)| FeatureFilter::new(k, s, r).unwrap())
 }
 
+#[test]
+fn features_of_one_document_are_let_alone_and_others_never() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rng = onionskin_core::SplitMix64::new(5);
+    let mut shared = SharedFeatures::new(20_000, &resources(&dir, 1 << 20)).unwrap();
+    let (single, double): (Vec<u64>, Vec<u64>) =
+        (0..10_000).map(|_| (rng.next_u64(), rng.next_u64())).unzip();
+    [&single, &double, &double].into_iter().for_each(|features| shared.count(features));
+    assert!(double.iter().all(|feature| shared.may_be_shared(*feature)));
+    let mistaken = single.iter().filter(|feature| shared.may_be_shared(**feature)).count();
+    assert!(mistaken < 1_500, "{mistaken} of 10000");
+    // More features than counters that fit.
+    assert!(SharedFeatures::new(1 << 30, &resources(&dir, 1 << 20)).is_none());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
@@ -66,6 +90,29 @@ proptest! {
         let documents = distinct(documents);
         let (found, _) = run(filter, &documents, if tight { 2 << 10 } else { 16 << 20 });
         prop_assert_eq!(found, naive(filter, &documents));
+    }
+
+    /// Crowded buckets too: counting first changes nothing but the work.
+    #[test]
+    fn counting_first_changes_nothing(
+        (filter, documents) in filters().prop_flat_map(|filter| {
+            (Just(filter), prop::collection::vec(prop::collection::vec(0u64..7, filter.k()), 0..150))
+        }),
+        tight: bool,
+    ) {
+        let documents = distinct(documents);
+        let memory = if tight { 64 << 10 } else { 16 << 20 };
+        let (expected, before) = run(filter, &documents, memory);
+        let (found, after) = run_among(filter, &documents, memory, |resources| {
+            let mut shared = SharedFeatures::new((documents.len() * filter.k()) as u64, resources).unwrap();
+            documents.iter().for_each(|features| shared.count(features));
+            Some(shared)
+        });
+        prop_assert_eq!(found, expected);
+        prop_assert_eq!(
+            (after.documents, after.buckets, after.crowded_buckets, after.largest_bucket),
+            (before.documents, before.buckets, before.crowded_buckets, before.largest_bucket)
+        );
     }
 }
 

@@ -223,6 +223,15 @@ impl DocumentBatch {
         }
     }
 
+    /// A document's number, its source and its offset, and nothing else.
+    ///
+    /// # Panics
+    ///
+    /// When `row` is not below [`DocumentBatch::len`].
+    pub fn place(&self, row: usize) -> (u32, &str, u64) {
+        (id(&self.doc, row), self.source.value(row), self.offset.value(row) as u64)
+    }
+
     /// All documents of the batch.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = DocumentRow<'_>> {
         (0..self.len()).map(|row| self.row(row))

@@ -107,10 +107,11 @@ pub(super) fn same_site(row: &DocumentRow<'_>, kept: &Kept) -> bool {
 fn reason(row: &DocumentRow<'_>, entry: &Entry, kept: &Kept) -> String {
     let name = kept.name();
     match entry.kind() {
-        CopyKind::Exact if row.payload_sha1.is_some() && row.payload_sha1 == kept.payload_sha1 => {
-            format!("the same payload as {name}")
-        }
-        CopyKind::Exact => format!("the same text as {name}, in another payload"),
+        CopyKind::Exact => match (row.payload_sha1, kept.payload_sha1) {
+            (Some(payload), Some(other)) if payload == other => format!("the same payload as {name}"),
+            (Some(_), Some(_)) => format!("the same text as {name}, in another payload"),
+            _ => format!("the same text as {name}"),
+        },
         CopyKind::Near => match entry.evidence() {
             Some(evidence) => format!(
                 "resemblance {:.4} to {name}, which has {:.1} % of it",

@@ -23,6 +23,18 @@ fn roses() -> Bench {
 }
 
 #[test]
+fn digests_tell_copies_that_are_equal_to_the_byte() {
+    let bench = Bench::new();
+    bench.write("in/a.jsonl", LINES);
+    bench.scan(|params| params.options.text_digests = true);
+    bench.clusters(&[exact(0, &[1, 2])], &[], "centred");
+    bench.dedup(|_| {}).unwrap();
+    let removed = bench.out_lines("removed.jsonl");
+    assert_eq!(removed[0]["reason"], "the same text as a, in another payload");
+    assert_eq!(removed[1]["reason"], "the same payload as a");
+}
+
+#[test]
 fn lists_tell_who_stays_and_why_the_others_go() {
     let bench = roses();
     let summary = bench.dedup(|_| {}).unwrap();
@@ -35,8 +47,8 @@ fn lists_tell_who_stays_and_why_the_others_go() {
     );
     let removed = bench.out_lines("removed.jsonl");
     assert_eq!(removed.iter().map(|line| &line["id"]).collect::<Vec<_>>(), ["b", "c", "d"]);
-    assert_eq!(removed[0]["reason"], "the same text as a, in another payload");
-    assert_eq!(removed[1]["reason"], "the same payload as a");
+    assert_eq!(removed[0]["reason"], "the same text as a");
+    assert_eq!(removed[1]["reason"], "the same text as a");
     assert_eq!(
         removed[2],
         json!({

@@ -40,8 +40,8 @@ pub enum TextError {
     },
 }
 
-/// Finds the document in its input again. Of several candidates the one with the same payload is taken, then the one with the same
-/// id or address, then the first.
+/// Finds the document in its input again. Of several candidates the one with the same payload is taken (or one as long, where no digest is
+/// known), then the one with the same id or address, then the first.
 pub(super) fn read_text(
     facts: &DocumentFacts,
     base: Option<&Path>,
@@ -87,6 +87,7 @@ fn rank(document: &Document<'_>, facts: &DocumentFacts) -> u8 {
     let same_name = document.id == facts.id.as_deref() && document.url == facts.url.as_deref();
     match (document.payload_sha1, facts.payload_sha1) {
         (Some(here), Some(there)) if here == there => 2 + u8::from(same_name),
+        (None, None) if document.bytes == facts.bytes => 2 + u8::from(same_name),
         _ => u8::from(same_name),
     }
 }

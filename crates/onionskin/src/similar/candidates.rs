@@ -7,7 +7,7 @@
 
 use onionskin_core::feature::FeatureMaker;
 use onionskin_core::{FeatureFilter, Recipe, SketchScheme};
-use onionskin_similar::candidates::{CandidateStats, FeatureJoin};
+use onionskin_similar::candidates::{CandidateStats, FeatureJoin, SharedFeatures};
 use onionskin_similar::{Bits, Candidates, Resources, SimilarError};
 use onionskin_store::Atlas;
 
@@ -112,10 +112,37 @@ pub(super) fn find(
             }
         }
     } else {
-        let mut features = atlas.features()?;
-        while let Some((doc, row)) = features.next_row()? {
-            if !folded.get(doc) {
+        let k = choice.filter.k();
+        let n_features = atlas.table("features")?.rows.saturating_mul(k as u64);
+        let mut shared = SharedFeatures::new(n_features, resources);
+        // What takes little memory is not read twice.
+        let mut hold = n_features.saturating_mul(16) <= resources.memory.bytes() / 8;
+        let mut held: (Vec<u32>, Vec<u64>) = Default::default();
+        if let Some(shared) = &mut shared {
+            let mut features = atlas.features()?;
+            while let Some((doc, row)) = features.next_row()? {
+                if !folded.get(doc) {
+                    shared.count(row);
+                    hold &= row.len() == k;
+                    if hold {
+                        held.0.push(doc);
+                        held.1.extend_from_slice(row);
+                    }
+                }
+            }
+        }
+        let counted = shared.is_some();
+        join = join.among(shared);
+        if hold && counted {
+            for (doc, row) in held.0.into_iter().zip(held.1.chunks_exact(k)) {
                 join.push(doc, row)?;
+            }
+        } else {
+            let mut features = atlas.features()?;
+            while let Some((doc, row)) = features.next_row()? {
+                if !folded.get(doc) {
+                    join.push(doc, row)?;
+                }
             }
         }
     }

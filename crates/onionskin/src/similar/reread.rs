@@ -5,9 +5,10 @@
 //! 2000), and the few texts that have become candidates are read and cut once more.
 //!
 //! Inputs are walked in the order of the scan, beside the table of documents, which says at which offset each of them begins.
-//! Records that are not wanted are passed over before they are parsed.
+//! Records that are not wanted are passed over before they are parsed, and in a file of plain JSON lines they are not read.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use onionskin_core::{Analyzer, Recipe};
@@ -26,12 +27,24 @@ pub(super) struct Reread {
     recipe: Recipe,
 }
 
+/// Bytes between two records that are better read than left out.
+const READ_GAP: u64 = 4 << 10;
+/// Bytes that are read at once, unless a record is longer.
+const READ_TOGETHER: u64 = 64 << 10;
+
 const HINT: &str = "scan again with a recipe that keeps the chunks, or put the input back";
 
 impl Reread {
     /// Checks that the inputs are there and as long as they were.
     pub fn new(atlas: &Atlas, recipe: &Recipe) -> Result<Reread, SimilarError> {
-        let options = Arc::new(reading_options(atlas.manifest()));
+        let mut options = reading_options(atlas.manifest());
+        // Names and addresses are known.
+        options.id_field.clear();
+        options.url_field.clear();
+        options.text_digests = false;
+        // The sets of one task are held at a time; they should not leave the cache.
+        options.task_bytes = options.task_bytes.min(1 << 20);
+        let options = Arc::new(options);
         for input in &atlas.manifest().inputs {
             let source = open_input(&input.name, &options)?;
             if source.bytes != input.bytes {
@@ -103,14 +116,34 @@ impl Places {
                 None => return Ok(None),
             }
         }
-        Ok(self.batch.as_ref().map(|batch| {
-            let row = batch.row(self.at);
-            (row.doc, row.source, row.offset)
-        }))
+        Ok(self.batch.as_ref().map(|batch| batch.place(self.at)))
     }
 
     fn step(&mut self) {
         self.at += 1;
+    }
+
+    /// Before which offset the document that is looked at ends, as far as is known, and with it those that are wanted and begin shortly
+    /// after: one long read is better than many short ones.
+    fn end(&self, wanted: &dyn Fn(u32) -> bool) -> u64 {
+        let Some(batch) = &self.batch else { return u64::MAX };
+        let (_, source, start) = batch.place(self.at);
+        let mut end = u64::MAX;
+        let mut last_wanted = true;
+        for row in self.at + 1..batch.len() {
+            let (doc, next_source, offset) = batch.place(row);
+            if next_source != source || offset <= start {
+                break;
+            }
+            if last_wanted {
+                end = offset;
+            }
+            if offset - end > READ_GAP || offset - start > READ_TOGETHER {
+                break;
+            }
+            last_wanted = wanted(doc);
+        }
+        end
     }
 }
 
@@ -236,12 +269,33 @@ impl Visitor for Picker<'_> {
         })
     }
 
+    fn next_wanted(&mut self, from: u64) -> Option<Range<u64>> {
+        if self.failure.is_some() {
+            return None;
+        }
+        loop {
+            match self.rows.peek() {
+                Ok(Some((doc, source, at))) if source == self.name => {
+                    if at >= from && (self.wanted)(doc) {
+                        return Some(at..self.rows.end(self.wanted));
+                    }
+                    self.rows.step();
+                }
+                Ok(_) => return None,
+                Err(error) => {
+                    self.failure = Some(error);
+                    return None;
+                }
+            }
+        }
+    }
+
     fn document(&mut self, document: Document<'_>) {
         let Some(doc) = self.here.pop_front() else { return };
         if (self.wanted)(doc) {
             let mut set = self.spare.pop().unwrap_or_default();
-            set.clear();
-            set.extend_from_slice(self.analyzer.analyze(document.text).chunks(0));
+            self.analyzer.analyze_chunks(document.text);
+            self.analyzer.swap_chunks(0, &mut set);
             self.sets.push_back((doc, set));
         }
     }
