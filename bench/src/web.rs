@@ -39,7 +39,7 @@ struct Site {
 
 impl Site {
     fn is_rewritten(&self, page: u64, is_copy: bool) -> bool {
-        is_copy && hash([self.number, page, 1]) % 33 == 0
+        is_copy && hash([self.number, page, 1]).is_multiple_of(33)
     }
 
     /// Pages that a page links to, in order.
@@ -57,7 +57,7 @@ impl Site {
         }
         for nth in 0..per_page.saturating_sub(4) {
             let to = hash([self.structure, page, 10 + nth]) % self.pages;
-            if hash([self.number, page, 10 + nth]) % 50 != 0 {
+            if !hash([self.number, page, 10 + nth]).is_multiple_of(50) {
                 out.push(inside(to));
             }
         }

@@ -29,6 +29,9 @@ fn url_hash(url: &str) -> u64 {
     xxh3_64_with_seed(url.as_bytes(), 0)
 }
 
+/// The hash of an address that a rule leads to, and the rule on its host and everywhere.
+type Outcome = (u64, (u64, u64));
+
 /// One test of a rule: the rule, whether the pages differ, from which document to which. Copies come first.
 type Test = (u64, u32, u32, u32);
 
@@ -101,7 +104,7 @@ fn tests(atlas: &Atlas, web: &Web, resources: &Resources) -> Result<Sorter<Test>
     let mut tests = Sorter::<Test>::new(sort(2))?;
     let mut plain = plain.finish()?.peekable();
     // The document at the outcome of a rewriting, or else the first that the same rule leads there.
-    let mut current: Option<((u64, (u64, u64)), u32)> = None;
+    let mut current: Option<(Outcome, u32)> = None;
     for entry in rewritten.finish()? {
         let (outcome, rules, from) = entry?;
         let to = match current {

@@ -17,6 +17,8 @@ use super::EvaluateError;
 
 /// A place counts as found whole when one collection has this share of its pages.
 const WHOLE: f64 = 0.8;
+/// And when others have no more than this share: two pages that also stand elsewhere do not break a mirror.
+const SCRAPS: f64 = 0.1;
 const NONE: u32 = u32::MAX;
 
 /// How well mirrors were found.
@@ -30,7 +32,8 @@ pub struct MirrorScore {
     pub mirrors: u64,
     /// Mirrors that were found, whole or in pieces, in a group with another copy.
     pub mirrors_found: u64,
-    /// Mirrors of which one collection has four fifths of the pages, in one group with most copies of the target, and no other has a part.
+    /// Mirrors of which one collection has four fifths of the pages, in one group with most copies of the target, and others have no more than a
+    /// tenth together.
     pub mirrors_whole: u64,
     /// By kind of mirror: how many there are, and how many of them are whole.
     pub by_kind: BTreeMap<String, (u64, u64)>,
@@ -156,7 +159,13 @@ fn read_places(truth: &Path) -> Result<(Vec<Place>, ByHost), EvaluateError> {
             None => {
                 number_of.insert(mirror.target.clone(), places.len());
                 let kind = String::new();
-                places.push(Place { target: targets, root: mirror.target, kind, pages: 0, found: Vec::new() });
+                places.push(Place {
+                    target: targets,
+                    root: mirror.target,
+                    kind,
+                    pages: 0,
+                    found: Vec::new(),
+                });
                 targets += 1;
                 targets - 1
             }
@@ -201,14 +210,17 @@ fn judge(places: &mut [Place], noise: &HashMap<u32, bool>, score: &mut MirrorSco
         score.targets_found += u64::from(copies.values().any(|n| *n > 1));
         for place in &of_target[1..] {
             score.mirrors_found += u64::from(place.found.iter().any(|(group, _)| copies[group] > 1));
-            let problem = match place.found.as_slice() {
-                [] => Some("not found".to_owned()),
-                [(group, pages)] if Some(*group) == main && *pages as f64 >= WHOLE * place.pages as f64 => {
-                    None
+            let others: u64 = place.found.iter().skip(1).map(|(_, pages)| pages).sum();
+            let problem = match place.found.first() {
+                None => Some("not found".to_owned()),
+                Some(_) if others as f64 > SCRAPS * place.pages as f64 => {
+                    Some(format!("in {} pieces", place.found.len()))
                 }
-                [(group, _)] if Some(*group) != main => Some("in a group of its own".to_owned()),
-                [(_, pages)] => Some(format!("{pages} of {} pages", place.pages)),
-                pieces => Some(format!("in {} pieces", pieces.len())),
+                Some((group, _)) if Some(*group) != main => Some("in a group of its own".to_owned()),
+                Some((_, pages)) if (*pages as f64) < WHOLE * place.pages as f64 => {
+                    Some(format!("{pages} of {} pages", place.pages))
+                }
+                Some(_) => None,
             };
             let of_kind = score.by_kind.entry(place.kind.clone()).or_default();
             of_kind.0 += 1;
