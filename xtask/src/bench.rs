@@ -30,6 +30,11 @@ pub(crate) fn similar(options: &[&str]) -> anyhow::Result<()> {
     run("similar", options)
 }
 
+/// The search for mirrors on webs of four sizes. There is no peer to compare with.
+pub(crate) fn collections(options: &[&str]) -> anyhow::Result<()> {
+    run("collections", options)
+}
+
 /// Builds what is measured and hands over to the script, which knows the options.
 fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let interpreter = python("python-bench", PEERS)?;

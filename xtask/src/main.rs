@@ -14,6 +14,7 @@ cargo xtask test                        install what the tests need, then run ev
 cargo xtask tidy                        rules that a machine can check: arrows between crates, unsafe, unfinished marks
 cargo xtask bench scan [--mb N]         scan against peers, on the same text, in one run
 cargo xtask bench similar [--mb N] [--large-mb N] [--growth-mb N] [--only PEER,...]  whole jobs against peers
+cargo xtask bench collections [--pages N] [--memory SIZE]  the search for mirrors at 1, 2, 4 and 8 times a web
 cargo xtask fuzz [TARGET] [--seconds N | --runs N]  run the fuzz targets, all or one, 60 seconds each
 ";
 
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["bench", "scan", options @ ..] => bench::scan(options),
         ["bench", "similar", options @ ..] => bench::similar(options),
+        ["bench", "collections", options @ ..] => bench::collections(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
