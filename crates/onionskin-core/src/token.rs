@@ -5,7 +5,7 @@
 //! digits that is all ASCII is a word as it stands, lower-cased by setting one bit a byte. A run with any other character in it
 //! goes the long way: normalised if it has to be, case-folded and cut by the frozen tables of [`crate::unicode`].
 //!
-//! Words are cut in two steps, a window of the text at a time: the first writes down where runs begin and end ([`Runs`]), the
+//! Words are cut in two steps, a window of the text at a time: the first writes down where runs begin and end (`Runs`), the
 //! second turns them into remainders. Doing both at once would guess wrong at nearly every block how many words it holds, and at
 //! every third word whether it is a long one, and a wrong guess costs as much as two words.
 //!

@@ -21,6 +21,8 @@ use crate::place;
 /// Replicas that a straggler is compared with, beside the largest.
 const COMPARED: usize = 16;
 
+/// Pieces that have a page, above which it tells nothing.
+const POPULAR: usize = 4_096;
 /// A place with fewer pages than this part of one that has it in its folder is a part of that one.
 const PART: usize = 5;
 /// Copies of one page inside a replica that are told apart by comparing addresses, at most; more are taken in order.
@@ -131,19 +133,34 @@ fn is_alike(one: &Piece, other: &Piece) -> bool {
 }
 
 /// Groups of pieces, each around its largest; stragglers may be alike to another of the larger ones instead.
+///
+/// The naive way compares every piece with every other. Pieces that are alike share pages, so that those who have a page of the one at hand are all that
+/// need be looked at; pages that very many have tell nothing, and are passed over where there are others.
 fn cohesive(pieces: &[Piece]) -> Vec<Vec<usize>> {
-    let mut remaining: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].pages.len() > 1).collect();
-    remaining.sort_by_key(|&at| (std::cmp::Reverse(pieces[at].pages.len()), at));
+    let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].pages.len() > 1).collect();
+    let mut having: HashMap<u32, Vec<usize>> = HashMap::new();
+    for &at in &order {
+        for copies in pieces[at].pages.chunk_by(|a, b| a.0 == b.0) {
+            having.entry(copies[0].0).or_default().push(at);
+        }
+    }
+    order.sort_by_key(|&at| (std::cmp::Reverse(pieces[at].pages.len()), at));
+    let mut taken = vec![false; pieces.len()];
     let mut groups = Vec::new();
-    while let Some(&largest) = remaining.first() {
+    for largest in order {
+        if std::mem::replace(&mut taken[largest], true) {
+            continue;
+        }
         let mut group = vec![largest];
-        remaining.remove(0);
         let mut compared = 0;
         while compared < group.len().min(COMPARED) {
             let with = &pieces[group[compared]];
-            let (alike, rest) = remaining.iter().partition(|&&at| is_alike(with, &pieces[at]));
-            group.extend::<Vec<usize>>(alike);
-            remaining = rest;
+            let mut near = neighbours(with, &mut having, &taken);
+            near.retain(|&at| is_alike(with, &pieces[at]));
+            // Larger ones first, as they are compared with others next.
+            near.sort_by_key(|&at| (std::cmp::Reverse(pieces[at].pages.len()), at));
+            near.iter().for_each(|&at| taken[at] = true);
+            group.extend(near);
             compared += 1;
         }
         if group.len() > 1 {
@@ -152,6 +169,24 @@ fn cohesive(pieces: &[Piece]) -> Vec<Vec<usize>> {
         }
     }
     groups
+}
+
+/// Pieces that are not taken and have a page of this one.
+fn neighbours(piece: &Piece, having: &mut HashMap<u32, Vec<usize>>, taken: &[bool]) -> Vec<usize> {
+    let clusters: Vec<u32> = piece.pages.chunk_by(|a, b| a.0 == b.0).map(|copies| copies[0].0).collect();
+    let len = |having: &HashMap<u32, Vec<usize>>, cluster: &u32| having.get(cluster).map_or(0, Vec::len);
+    let telling = clusters.iter().filter(|cluster| len(having, cluster) <= POPULAR).count();
+    let mut near: Vec<usize> = Vec::new();
+    for cluster in clusters {
+        if telling < 2 || len(having, &cluster) <= POPULAR {
+            let Some(list) = having.get_mut(&cluster) else { continue };
+            list.retain(|&at| !taken[at]);
+            near.extend_from_slice(list);
+        }
+    }
+    near.sort_unstable();
+    near.dedup();
+    near
 }
 
 /// Gives every page of the pieces a key, so that pages with the same one correspond: its cluster, and which of the copies inside the collection it is.

@@ -55,23 +55,19 @@ pub(super) fn take_in(
     Ok(near)
 }
 
-/// The folders of replicas, by site.
+/// The folders of replicas, by site and folder.
 struct Regions {
-    by_site: HashMap<u32, Vec<(String, Place)>>,
+    by_site: HashMap<u32, HashMap<String, Vec<Place>>>,
 }
 
 impl Regions {
     fn new(groups: &[Group], pages: &Pages) -> Regions {
-        let mut by_site: HashMap<u32, Vec<(String, Place)>> = HashMap::new();
+        let mut by_site: HashMap<u32, HashMap<String, Vec<Place>>> = HashMap::new();
         for (number, group) in (0..).zip(groups) {
             for (at, replica) in (0..).zip(&group.replicas) {
                 let region = tolerant::region(replica, |doc| place::path(pages.info(doc).url));
-                by_site.entry(region.site).or_default().push((region.folder, (number, at)));
+                by_site.entry(region.site).or_default().entry(region.folder).or_default().push((number, at));
             }
-        }
-        for regions in by_site.values_mut() {
-            // The deepest folder of a group comes first.
-            regions.sort_by(|a, b| (a.1.0, b.0.len(), &a.0).cmp(&(b.1.0, a.0.len(), &b.0)));
         }
         Regions { by_site }
     }
@@ -93,9 +89,13 @@ impl Regions {
                 let (Some(regions), Some(url)) = (self.by_site.get(&site), row.url) else { continue };
                 let path = place::path(url);
                 let before = candidates.len();
-                for regions in regions.chunk_by(|a, b| a.1.0 == b.1.0) {
-                    let deepest = regions.iter().find(|(folder, _)| place::is_below(path, folder));
-                    candidates.extend(deepest.map(|(_, place)| (row.doc, *place)));
+                // Of each group the replica with the deepest folder.
+                for folder in place::folders(path) {
+                    for &place in regions.get(folder).into_iter().flatten() {
+                        if candidates[before..].iter().all(|(_, known): &(u32, Place)| known.0 != place.0) {
+                            candidates.push((row.doc, place));
+                        }
+                    }
                 }
                 if candidates.len() > before {
                     near.push(&row);
