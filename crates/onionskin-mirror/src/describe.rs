@@ -205,16 +205,13 @@ fn group_kind(group: &Group, replicas: &[ReplicaDescription], sites: usize, size
         let first = others.clone().find(|replica| replica.kind == kind);
         first.map_or(String::new(), |replica| replica.evidence.clone())
     };
-    if sites == 1 && matches!(kind, Kind::SameSite | Kind::UrlAlias) {
-        // Slide shows and calendars: many copies of few pages, all of one site.
-        let many = replicas.len() as u64 > 2 * u64::from(size);
-        if size < NOISE_BELOW || many {
-            let words = format!(
-                "{} copies of {size} pages, all on one site, none in a version's folder",
-                replicas.len()
-            );
-            return (Kind::TemplateNoise, words);
-        }
+    // Slide shows and calendars: many copies of few pages, all of one site.
+    let many = replicas.len() as u64 > 2 * u64::from(size);
+    let same = matches!(kind, Kind::SameSite | Kind::UrlAlias);
+    let few = size < NOISE_BELOW;
+    if sites == 1 && ((same && (few || many)) || (kind == Kind::Versions && few && many)) {
+        let words = format!("{} copies of {size} pages, all on one site", replicas.len());
+        return (Kind::TemplateNoise, words);
     }
     let summary: Vec<String> = counts.iter().map(|(n, kind)| format!("{n} {kind}")).collect();
     (kind, format!("{}; {}", summary.join(", "), told()))

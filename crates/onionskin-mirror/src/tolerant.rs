@@ -73,9 +73,11 @@ fn join_parts(mut places: Vec<Vec<u32>>, paths: &[&str]) -> Vec<Vec<u32>> {
     let mut joined: Vec<(&str, usize, Vec<u32>)> = Vec::new();
     for pages in places {
         let folder = place::common_folder(pages.iter().map(|&page| paths[page as usize]));
+        // Sizes fall, so that those that are large enough stand in front.
         let whole = joined
             .iter_mut()
-            .find(|(large, size, _)| place::is_below(folder, large) && pages.len() * PART < *size);
+            .take_while(|(_, size, _)| pages.len() * PART < *size)
+            .find(|(large, _, _)| place::is_below(folder, large));
         match whole {
             Some((_, _, whole)) => whole.extend(pages),
             None => joined.push((folder, pages.len(), pages)),
