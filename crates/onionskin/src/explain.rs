@@ -9,6 +9,7 @@
 //! for documents given by number; an address or an id costs one pass over `documents`, a table of clusters one pass over that.
 
 mod cluster;
+mod collection;
 mod compare;
 mod find;
 mod numbers;
@@ -25,6 +26,7 @@ use onionskin_store::table::{ClusterRow, DocumentRow, PairRow};
 use onionskin_store::{Atlas, AtlasError, TableError};
 
 pub use cluster::{ClusterMember, explain_cluster};
+pub use collection::{CollectionExplanation, ReplicaDifferences, explain_collection};
 pub use compare::{Block, Comparison, Passage, Shortened, Side, Stretch};
 pub use find::{BadDocRef, DocRef};
 pub use text::TextError;
@@ -76,6 +78,14 @@ pub enum ExplainError {
         cluster: u32,
         /// Clusters of the atlas.
         clusters: u64,
+    },
+    /// No collection has this number.
+    #[error("there is no collection {collection}; there are {collections}")]
+    NoCollection {
+        /// The number.
+        collection: u32,
+        /// Collections of the atlas.
+        collections: u64,
     },
 }
 

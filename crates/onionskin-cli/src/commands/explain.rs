@@ -1,5 +1,6 @@
 //! `explain`: why two documents are alike.
 
+mod collection;
 mod view;
 mod wire;
 
@@ -29,7 +30,7 @@ pub(crate) struct ExplainArgs {
     /// The folder of the atlas.
     #[arg(value_hint = ValueHint::DirPath)]
     pub atlas: PathBuf,
-    /// A document: number, address or id. Or `cluster:N`, alone.
+    /// A document: number, address or id. Or `cluster:N` or `collection:N`, alone.
     pub a: String,
     /// Another document.
     pub b: Option<String>,
@@ -51,6 +52,11 @@ pub(crate) struct ExplainArgs {
 }
 
 pub(crate) fn run(args: &ExplainArgs, global: &Global) -> anyhow::Result<Exit> {
+    if let (Some(number), None) = (args.a.strip_prefix("collection:"), &args.b) {
+        let number =
+            number.parse().with_context(|| format!("{number:?} is not the number of a collection"))?;
+        return answered(collection::run(&args.atlas, number, args.full, global));
+    }
     let result = match (args.a.strip_prefix("cluster:"), &args.b) {
         (Some(number), None) => {
             let number =
@@ -59,9 +65,16 @@ pub(crate) fn run(args: &ExplainArgs, global: &Global) -> anyhow::Result<Exit> {
         }
         (_, Some(b)) => documents(args, b, global),
         (None, None) => {
-            anyhow::bail!("explain takes two documents, or one cluster as in cluster:3")
+            anyhow::bail!(
+                "explain takes two documents, one cluster as in cluster:3, or one collection as in collection:0"
+            )
         }
     };
+    answered(result)
+}
+
+/// Done, or no.
+fn answered(result: anyhow::Result<()>) -> anyhow::Result<Exit> {
     match result {
         Err(error) if is_no(&error) => {
             say(&error.to_string());
@@ -75,7 +88,11 @@ pub(crate) fn run(args: &ExplainArgs, global: &Global) -> anyhow::Result<Exit> {
 fn is_no(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref::<ExplainError>(),
-        Some(ExplainError::NotFound { .. } | ExplainError::NoCluster { .. })
+        Some(
+            ExplainError::NotFound { .. }
+                | ExplainError::NoCluster { .. }
+                | ExplainError::NoCollection { .. }
+        )
     )
 }
 

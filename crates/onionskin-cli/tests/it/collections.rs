@@ -61,6 +61,24 @@ fn mirrors_are_found_checked_and_drawn() {
         assert_eq!(replicas.len() as u64, group["cardinality"].as_u64().unwrap());
         assert_eq!(replicas.iter().filter(|replica| replica["is_principal"] == true).count(), 1);
     }
+    // What is missing, changed and added is told page by page, and adds up to the numbers of the table.
+    let explained = lines(&dir.run(&["explain", "atlas", "collection:0", "--json"]).stdout);
+    let of_table =
+        found.iter().find(|line| line["group"] == 0).unwrap()["replicas"].as_array().unwrap().clone();
+    assert_eq!(explained.len(), of_table.len());
+    for (copy, row) in explained.iter().zip(&of_table) {
+        for (list, number) in
+            [("missing", "missing"), ("changed", "changed"), ("added", "added"), ("linked", "virtual_pages")]
+        {
+            assert_eq!(
+                copy[list].as_array().unwrap().len() as u64,
+                row[number].as_u64().unwrap(),
+                "{list}: {copy} {row}"
+            );
+        }
+    }
+    assert!(dir.run(&["explain", "atlas", "collection:0"]).stdout.contains("of the principal"));
+    assert_eq!(dir.run(&["explain", "atlas", "collection:99999"]).code, 1);
     let judged = dir.run(&["evaluate", "atlas", "--truth", "truth.jsonl", "--json"]);
     let score = lines(&judged.stdout).remove(1);
     assert_eq!(

@@ -1,0 +1,114 @@
+//! `explain ATLAS collection:N`: how the copies of a collection differ, page by page.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use onionskin::explain::{ReplicaDifferences, explain_collection};
+use onionskin_store::Atlas;
+use serde::Serialize;
+
+use crate::args::Global;
+use crate::output::{grouped, print, print_json};
+
+/// Pages of each sort that are listed, unless all are wanted.
+const LISTED: usize = 10;
+
+pub(super) fn run(atlas: &Path, number: u32, full: bool, global: &Global) -> anyhow::Result<()> {
+    let explained = explain_collection(&Atlas::open(atlas)?, number)?;
+    if global.json {
+        for replica in &explained.replicas {
+            print_json(&DifferencesWire::new(replica))?;
+        }
+        return Ok(());
+    }
+    let group = &explained.group;
+    let mut text = format!(
+        "collection {number}: {}\n{}: {}\n{} copies of {} pages on {} sites\n",
+        group.name,
+        group.kind,
+        group.evidence,
+        grouped(group.replicas),
+        grouped(group.slots),
+        grouped(group.sites)
+    );
+    for replica in &explained.replicas {
+        describe(&mut text, replica, full);
+    }
+    print(&text)
+}
+
+fn describe(text: &mut String, replica: &ReplicaDifferences, full: bool) {
+    let row = &replica.row;
+    let root = row.root_url.as_deref().unwrap_or(&row.folder);
+    let newer = match row.newer.as_str() {
+        "principal" => "; the principal is newer",
+        "replica" => "; it is newer than the principal",
+        "same" if !row.is_principal => "; the same version",
+        _ => "",
+    };
+    let _ = writeln!(
+        text,
+        "\n{root}\n  {}: {} pages, {:.0} % of the principal{newer}",
+        row.kind,
+        grouped(row.pages),
+        100.0 * row.coverage
+    );
+    let most = if full { usize::MAX } else { LISTED };
+    let mut list = |name: &str, pages: &[String]| {
+        if !pages.is_empty() {
+            let _ = writeln!(text, "  {name}: {}", grouped(pages.len() as u64));
+            pages.iter().take(most).for_each(|page| {
+                let _ = writeln!(text, "    {page}");
+            });
+            if pages.len() > most {
+                let _ = writeln!(
+                    text,
+                    "    and {} more; --full lists them",
+                    grouped((pages.len() - most) as u64)
+                );
+            }
+        }
+    };
+    list("missing here", &replica.missing);
+    list("only linked to", &replica.linked);
+    let changed: Vec<String> = replica.changed.iter().map(|(_, here)| here.clone()).collect();
+    list("changed", &changed);
+    list("added", &replica.added);
+}
+
+/// One line a copy.
+#[derive(Serialize)]
+struct DifferencesWire<'a> {
+    r#type: &'static str,
+    group: u32,
+    replica: u32,
+    root_url: Option<&'a str>,
+    is_principal: bool,
+    kind: &'a str,
+    coverage: f64,
+    newer: &'a str,
+    missing: &'a [String],
+    linked: &'a [String],
+    changed: &'a [(String, String)],
+    added: &'a [String],
+}
+
+impl<'a> DifferencesWire<'a> {
+    fn new(replica: &'a ReplicaDifferences) -> DifferencesWire<'a> {
+        let row = &replica.row;
+        DifferencesWire {
+            r#type: "collection_copy",
+            group: row.group,
+            replica: row.replica,
+            root_url: row.root_url.as_deref(),
+            is_principal: row.is_principal,
+            kind: &row.kind,
+            coverage: row.coverage,
+            newer: &row.newer,
+            missing: &replica.missing,
+            linked: &replica.linked,
+            changed: &replica.changed,
+            added: &replica.added,
+        }
+    }
+}

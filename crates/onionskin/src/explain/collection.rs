@@ -1,0 +1,114 @@
+//! A collection and how its copies differ from the principal, page by page.
+
+use std::collections::{BTreeMap, HashMap};
+
+use onionskin_store::Atlas;
+use onionskin_store::table::{CollectionGroupRow, CollectionRow};
+
+use super::ExplainError;
+
+/// A copy of a collection against its principal; pages by address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReplicaDifferences {
+    /// What the table says of it.
+    pub row: CollectionRow,
+    /// Pages of the principal that it has not.
+    pub missing: Vec<String>,
+    /// Pages of the principal that it links to instead of having them.
+    pub linked: Vec<String>,
+    /// Pages that stand at the same place and are no longer similar: the principal's, and its own.
+    pub changed: Vec<(String, String)>,
+    /// Pages that the principal has not.
+    pub added: Vec<String>,
+}
+
+/// A collection with all its copies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CollectionExplanation {
+    /// What the table says of it.
+    pub group: CollectionGroupRow,
+    /// Its copies, in order.
+    pub replicas: Vec<ReplicaDifferences>,
+}
+
+/// Tells how the copies of a collection differ. Memory is in proportion to the collection.
+pub fn explain_collection(atlas: &Atlas, group: u32) -> Result<CollectionExplanation, ExplainError> {
+    let no_collection = || ExplainError::NoCollection {
+        collection: group,
+        collections: atlas.manifest().tables.get("collection_groups").map_or(0, |table| table.rows),
+    };
+    if !atlas.has("collection_groups") {
+        return Err(no_collection());
+    }
+    let mut found = None;
+    for row in atlas.collection_groups()?.within(group..=group) {
+        let row = row?;
+        if row.group == group {
+            found = Some(row);
+        }
+    }
+    let found = found.ok_or_else(no_collection)?;
+    let mut rows: Vec<CollectionRow> = Vec::new();
+    for row in atlas.collections()?.within(group..=group) {
+        let row = row?;
+        if row.group == group {
+            rows.push(row);
+        }
+    }
+    // Pages of every replica by slot, second addresses left out: document and role.
+    let mut pages: BTreeMap<u32, BTreeMap<u32, (u32, String)>> = BTreeMap::new();
+    for page in atlas.collection_pages()?.within(group..=group) {
+        let page = page?;
+        if page.group == group && page.role != "alias" {
+            pages.entry(page.replica).or_default().insert(page.slot, (page.doc, page.role));
+        }
+    }
+    let mut urls: HashMap<u32, String> =
+        pages.values().flat_map(BTreeMap::values).map(|(doc, _)| (*doc, String::new())).collect();
+    for batch in atlas.documents()?.only(&["url"]) {
+        for row in batch?.rows() {
+            if let (Some(url), Some(slot)) = (row.url, urls.get_mut(&row.doc)) {
+                url.clone_into(slot);
+            }
+        }
+    }
+    let url = |doc: u32| urls.get(&doc).cloned().unwrap_or_default();
+    let none = BTreeMap::new();
+    let principal =
+        rows.iter().find(|row| row.is_principal).and_then(|row| pages.get(&row.replica)).unwrap_or(&none);
+    let own = |of: &BTreeMap<u32, (u32, String)>, slot: &u32| {
+        of.get(slot).filter(|page| page.1 != "virtual").cloned()
+    };
+    let replicas = rows
+        .iter()
+        .map(|row| {
+            let here = pages.get(&row.replica).unwrap_or(&none);
+            let mut differences = ReplicaDifferences {
+                row: row.clone(),
+                missing: Vec::new(),
+                linked: Vec::new(),
+                changed: Vec::new(),
+                added: Vec::new(),
+            };
+            if row.is_principal {
+                return differences;
+            }
+            for slot in principal.keys() {
+                let Some((there, _)) = own(principal, slot) else { continue };
+                match here.get(slot) {
+                    None => differences.missing.push(url(there)),
+                    Some((_, role)) if role == "virtual" => differences.linked.push(url(there)),
+                    Some((doc, role)) if role == "changed" => {
+                        differences.changed.push((url(there), url(*doc)))
+                    }
+                    Some(_) => {}
+                }
+            }
+            let added =
+                here.iter().filter(|(slot, page)| page.1 != "virtual" && own(principal, slot).is_none());
+            differences.added = added.map(|(_, (doc, _))| url(*doc)).collect();
+            differences
+        })
+        .collect();
+    Ok(CollectionExplanation { group: found, replicas })
+}
