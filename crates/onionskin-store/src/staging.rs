@@ -42,6 +42,8 @@ use crate::table::{
 use journal::{Commit, PartEntry, RawEntry};
 pub use journal::{JournalError, parse_journal_bytes};
 use lock::Lock;
+#[cfg(test)]
+pub(crate) use publish::TABLE_FOLDERS;
 
 /// Folder inside an atlas where stages work.
 pub const STAGING_DIR: &str = ".staging";
@@ -70,6 +72,8 @@ pub struct StageParams {
     pub recipe: String,
     /// The tables it makes. Those that get no rows are published as empty tables.
     pub tables: Vec<Table>,
+    /// Tables of later stages that were made from these. They go when the stage publishes something else than was there.
+    pub voids: Vec<Table>,
     /// Whether it may replace a result that is there, or drop the unfinished work of another job.
     pub overwrite: bool,
     /// Where files are written.
@@ -85,6 +89,7 @@ impl StageParams {
             job,
             recipe: recipe.to_owned(),
             tables,
+            voids: Vec::new(),
             overwrite: false,
             storage: Disk::shared(),
         }

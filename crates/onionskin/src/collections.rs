@@ -133,6 +133,9 @@ pub struct Counts {
     pub url_rules: u64,
 }
 
+/// What a search for mirrors makes.
+pub(crate) const TABLES: [Table; 4] =
+    [Table::Collections, Table::CollectionPages, Table::CollectionGroups, Table::UrlRules];
 /// Work files.
 const TRIVIAL: &str = "trivial";
 const MEMBERS: &str = "members";
@@ -172,9 +175,8 @@ pub fn collections(
         let least = MemoryBudget::from_bytes(needed);
         return Err(SimilarError::TooLittleMemory { given: params.memory, least });
     }
-    let tables = vec![Table::Collections, Table::CollectionPages, Table::CollectionGroups, Table::UrlRules];
-    let mut stage =
-        StageParams::new("collections", identity(params, &atlas), &atlas.manifest().recipe, tables);
+    let recipe = &atlas.manifest().recipe;
+    let mut stage = StageParams::new("collections", identity(params, &atlas), recipe, TABLES.to_vec());
     stage.kind = StageKind::Extend;
     stage.overwrite = true;
     let (staging, checkpoint) = Staging::open(&params.atlas, stage)?;

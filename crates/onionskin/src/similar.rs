@@ -226,6 +226,7 @@ pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<Simila
     let mut stage = StageParams::new("similar", job.identity(), &atlas.manifest().recipe, tables);
     stage.kind = StageKind::Extend;
     stage.overwrite = true;
+    stage.voids = crate::collections::TABLES.to_vec();
     let (staging, checkpoint) = Staging::open(&params.atlas, stage)?;
     let state = match checkpoint {
         None => State::default(),
@@ -512,6 +513,10 @@ impl Run<'_> {
         ];
         staging.publish(|manifest| {
             manifest.stages.insert("similar".to_owned(), description);
+            if !manifest.tables.contains_key("collections") {
+                manifest.stages.remove("collections");
+                manifest.counts.retain(|name, _| !name.starts_with("collections."));
+            }
             for (name, count) in manifest_counts {
                 manifest.counts.insert(name.to_owned(), count);
             }

@@ -4,8 +4,19 @@ fn all() -> Vec<Table> {
     let mut tables =
         vec![Table::Sketches { len: 84 }, Table::Features { len: 6 }, Table::chunks("w4").unwrap()];
     tables.extend(
-        ["documents", "sites", "links", "pairs", "clusters", "collections", "collection_pages"]
-            .map(|name| crate::atlas::table_of_name(name).unwrap()),
+        [
+            "documents",
+            "sites",
+            "links",
+            "pairs",
+            "clusters",
+            "cluster_stats",
+            "collections",
+            "collection_pages",
+            "collection_groups",
+            "url_rules",
+        ]
+        .map(|name| crate::atlas::table_of_name(name).unwrap()),
     );
     tables
 }
@@ -38,10 +49,18 @@ fn names_and_columns_are_frozen() {
             "pairs [pairs]: a Int64; b Int64; shared Int64; resemblance Float64; containment_a Float64; \
              containment_b Float64; method Utf8",
             "clusters [clusters]: cluster Int64; doc Int64; is_centre Boolean; resemblance_to_centre Float64; kind Utf8",
+            "cluster_stats [cluster_stats]: cluster Int64; centre Int64; documents Int64; exact_copies Int64; sites Int64; \
+             same_site Int64; cross_site Int64; lowest_resemblance Float64",
             "collections [collections]: group Int64; replica Int64; site Int64; root_doc Int64; root_url? Utf8; \
-             pages Int64; is_principal Boolean",
+             pages Int64; is_principal Boolean; folder Utf8; kind Utf8; coverage Float64; copies Int64; changed Int64; \
+             added Int64; missing Int64; virtual_pages Int64; bytes Int64; newer Utf8",
             "collection_pages [collection_pages]: group Int64; replica Int64; slot Int64; doc Int64; \
-             is_virtual Boolean",
+             is_virtual Boolean; role Utf8",
+            "collection_groups [collection_groups]: group Int64; kind Utf8; name Utf8; replicas Int64; slots Int64; \
+             sites Int64; pages Int64; bytes Int64; duplicate_pages Int64; duplicate_bytes Int64; is_noise Boolean; \
+             evidence Utf8",
+            "url_rules [url_rules]: rule Int64; host? Utf8; kind Utf8; pattern Utf8; support Int64; checked Int64; \
+             confidence Float64; example_from Utf8; example_to Utf8",
         ]
     );
 }
@@ -65,6 +84,15 @@ fn every_table_is_found_by_its_name() {
     }
     assert_eq!(crate::atlas::table_of_name("chunks.A"), None);
     assert_eq!(crate::atlas::table_of_name("words"), None);
+}
+
+#[test]
+fn a_new_atlas_clears_every_folder() {
+    // Those with chunks below them are looked for on the disk.
+    for table in all().iter().filter(|table| !matches!(table, Table::Chunks(_))) {
+        let folder = table.folder();
+        assert!(crate::staging::TABLE_FOLDERS.contains(&folder.as_str()), "{folder}");
+    }
 }
 
 #[test]

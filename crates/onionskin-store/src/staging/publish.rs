@@ -12,7 +12,7 @@ use crate::schema::Table;
 use crate::storage::{Storage, list};
 
 /// Folders of tables that have no others below them.
-const TABLE_FOLDERS: [&str; 9] = [
+pub(crate) const TABLE_FOLDERS: [&str; 12] = [
     "documents",
     "sites",
     "links",
@@ -20,8 +20,11 @@ const TABLE_FOLDERS: [&str; 9] = [
     "features",
     "pairs",
     "clusters",
+    "cluster_stats",
     "collections",
     "collection_pages",
+    "collection_groups",
+    "url_rules",
 ];
 
 impl Staging {
@@ -55,6 +58,16 @@ impl Staging {
         for table in self.params.tables.clone() {
             let entry = self.table_entry(&table)?;
             manifest.tables.insert(table.name(), entry);
+        }
+        let is_same = |table: &Table| {
+            before
+                .as_ref()
+                .is_some_and(|before| before.tables.get(&table.name()) == manifest.tables.get(&table.name()))
+        };
+        if !self.params.tables.iter().all(is_same) {
+            for table in &self.params.voids {
+                manifest.tables.remove(&table.name());
+            }
         }
         fill(&mut manifest);
 
@@ -108,7 +121,7 @@ impl Staging {
             StageKind::Extend => {
                 let Some(mut manifest) = before else { return Ok(()) };
                 let tables = manifest.tables.len();
-                for table in &self.params.tables {
+                for table in self.params.tables.iter().chain(&self.params.voids) {
                     manifest.tables.remove(&table.name());
                 }
                 if manifest.tables.len() < tables {
@@ -160,8 +173,13 @@ impl Staging {
             .flat_map(|table| &table.files)
             .map(|file| self.dir.join(&file.path))
             .collect();
-        let mut folders: BTreeSet<PathBuf> =
-            self.params.tables.iter().map(|table| self.dir.join(table.folder())).collect();
+        let mut folders: BTreeSet<PathBuf> = self
+            .params
+            .tables
+            .iter()
+            .chain(&self.params.voids)
+            .map(|table| self.dir.join(table.folder()))
+            .collect();
         if self.params.kind == StageKind::Create {
             folders.extend(TABLE_FOLDERS.iter().map(|folder| self.dir.join(folder)));
             let chunkings = list(&self.dir.join("chunks"))?.into_iter();

@@ -340,6 +340,27 @@ fn a_mirror_that_became_something_else_comes_off_the_list() {
 }
 
 #[test]
+fn another_search_for_similar_pages_voids_collections() {
+    let made = Made::of(&WebSpec::of(Preset::Demo, 600, 4));
+    made.find(Merge::Tolerant);
+    let again = |threshold| {
+        let mut params = SimilarParams::new(made.atlas());
+        params.search = Search::Resemblance { threshold, filter: None, exact: false };
+        params.measure_recall = false;
+        similar(&params, &Quiet).unwrap();
+    };
+    again(0.8);
+    assert!(made.open().has("collections"), "the same pairs leave them as they are");
+    again(0.5);
+    for table in ["collections", "collection_pages", "collection_groups", "url_rules"] {
+        assert!(!made.open().has(table) && !made.atlas().join(table).exists(), "{table}");
+    }
+    assert!(!made.open().manifest().stages.contains_key("collections"));
+    made.find(Merge::Strict);
+    assert!(made.open().has("collections"));
+}
+
+#[test]
 fn what_is_missing_is_told() {
     let made = Made::of_pages(&[("http://a.org/".to_owned(), "one two three four five".to_owned())]);
     let summary = made.find(Merge::Tolerant);
