@@ -19,6 +19,8 @@ use std::sync::{Mutex, PoisonError};
 /// Shingles of a block. Documents of more are not kept.
 const BLOCK: usize = 128 << 10;
 const BLOCK_BYTES: u64 = (BLOCK * size_of::<u64>()) as u64;
+/// What a place takes, in shingles.
+const PLACE: usize = size_of::<(u32, Place)>() / size_of::<u64>();
 /// With less than this there is better use for memory.
 const LEAST_MEMORY: u64 = 256 << 20;
 /// Features of a document that are looked up: enough to meet one of a near copy.
@@ -69,7 +71,7 @@ impl Keeper {
 
     /// For one worker.
     pub fn hand(&self) -> Hand<'_> {
-        Hand { keeper: self, block: None, full: false }
+        Hand { keeper: self, block: None, used: 0, full: false }
     }
 
     /// Whether some features of a document were met before, and remembers them. Where all were, it is an exact copy, most likely, which nobody
@@ -94,13 +96,13 @@ impl Keeper {
         Some((number, Vec::with_capacity(BLOCK)))
     }
 
-    /// What was kept, of documents from `first` on, when all workers are done.
-    pub fn finish(self, first: u64, places: Vec<Place>, features: Features) -> Kept {
+    /// What was kept, when all workers are done. Places are in order of document.
+    pub fn finish(self, places: Vec<(u32, Place)>, features: Features) -> Kept {
         let mut blocks = self.blocks.into_inner().unwrap_or_else(PoisonError::into_inner);
         blocks.sort_unstable_by_key(|(number, _)| *number);
         // Every number that was handed out has come back.
         let blocks = blocks.into_iter().map(|(_, block)| block).collect();
-        Kept { first, places, blocks, features }
+        Kept { places, blocks, features }
     }
 }
 
@@ -108,24 +110,29 @@ impl Keeper {
 pub(crate) struct Hand<'a> {
     keeper: &'a Keeper,
     block: Option<(u64, Vec<u64>)>,
+    used: usize,
     full: bool,
 }
 
 impl Hand<'_> {
     /// Keeps the shingles of a document if it looks like a copy and there is room.
     pub fn keep(&mut self, shingles: &[u64], features: &[u64]) -> Place {
-        if !self.keeper.looks_like_a_copy(features) || shingles.len() > BLOCK {
+        if !self.keeper.looks_like_a_copy(features) || shingles.len() + PLACE > BLOCK {
             return Place::NONE;
         }
-        let fits = |(_, block): &(u64, Vec<u64>)| block.len() + shingles.len() <= BLOCK;
+        // Room for the place as well, or short documents would take more than they are given.
+        let room = shingles.len() + PLACE;
+        let fits = |_: &(u64, Vec<u64>)| self.used + room <= BLOCK;
         if !self.full && !self.block.as_ref().is_some_and(fits) {
             self.give_back();
             self.block = self.keeper.block();
             self.full = self.block.is_none();
+            self.used = 0;
         }
         let Some((number, block)) = &mut self.block else { return Place::NONE };
         let place = Place { block: *number as u32, start: block.len() as u32, len: shingles.len() as u32 };
         block.extend_from_slice(shingles);
+        self.used += room;
         place
     }
 
@@ -183,9 +190,8 @@ impl Features {
 /// What was kept.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
-    /// The first document there is a place for.
-    first: u64,
-    places: Vec<Place>,
+    /// Documents and their places, in order.
+    places: Vec<(u32, Place)>,
     /// Shingles in order of appearance, repeats included.
     blocks: Vec<Vec<u64>>,
     pub features: Features,
@@ -193,8 +199,8 @@ pub(crate) struct Kept {
 
 impl Kept {
     fn place(&self, doc: u32) -> Option<Place> {
-        let at = u64::from(doc).checked_sub(self.first)?;
-        self.places.get(at as usize).copied().filter(|place| *place != Place::NONE)
+        let at = self.places.binary_search_by_key(&doc, |(doc, _)| *doc).ok()?;
+        self.places.get(at).map(|(_, place)| *place)
     }
 
     /// Whether the shingles of a document are here.
@@ -202,9 +208,9 @@ impl Kept {
         self.place(doc).is_some()
     }
 
-    /// One more than the last document there is a place for.
+    /// One more than the last document that was kept.
     pub fn end(&self) -> u32 {
-        u32::try_from(self.first + self.places.len() as u64).unwrap_or(u32::MAX)
+        self.places.last().map_or(0, |(doc, _)| doc.saturating_add(1))
     }
 
     /// Puts the shingles of a document into `out`; false when they are not here.
@@ -219,7 +225,7 @@ impl Kept {
     /// Memory that is held.
     pub fn bytes(&self) -> u64 {
         let blocks = self.blocks.len() as u64 * BLOCK_BYTES;
-        blocks + (self.places.capacity() * size_of::<Place>()) as u64 + self.features.bytes()
+        blocks + (self.places.capacity() * size_of::<(u32, Place)>()) as u64 + self.features.bytes()
     }
 }
 
@@ -235,7 +241,7 @@ mod tests {
     fn later_copies_are_kept_while_there_is_room() {
         let keeper = Keeper::new(2 * BLOCK_BYTES);
         // Three fit into a block, and six into two.
-        let third = BLOCK / 3;
+        let third = BLOCK / 3 - PLACE;
         let mut places = Vec::new();
         {
             let (mut a, mut b) = (keeper.hand(), keeper.hand());
@@ -244,10 +250,14 @@ mod tests {
             assert_eq!(a.keep(&vec![1; BLOCK + 1], &[7, 8, 1]), Place::NONE, "longer than a block");
             for doc in 0..8 {
                 let hand = if doc % 2 == 0 { &mut a } else { &mut b };
-                places.push(hand.keep(&shingles(doc, third), &[7, 8, 1000 + doc]));
+                let place = hand.keep(&shingles(doc, third), &[7, 8, 1000 + doc]);
+                assert_eq!(place == Place::NONE, doc >= 6);
+                if doc < 6 {
+                    places.push((doc as u32 + 10, place));
+                }
             }
         }
-        let kept = keeper.finish(10, places, Features::default());
+        let kept = keeper.finish(places, Features::default());
         let mut found = Vec::new();
         for doc in 0..8u64 {
             assert_eq!(kept.has(doc as u32 + 10), doc < 6, "{doc}");
@@ -255,7 +265,7 @@ mod tests {
             assert!(doc >= 6 || found == shingles(doc, third), "{doc}");
         }
         assert!(!kept.has(9) && !kept.has(18) && !kept.has(19));
-        assert_eq!(kept.end(), 18);
+        assert_eq!((kept.end(), Kept::default().end()), (16, 0));
         assert!(kept.bytes() >= 2 * BLOCK_BYTES);
     }
 

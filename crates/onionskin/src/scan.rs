@@ -252,7 +252,7 @@ pub(crate) fn scan_and_keep(
         read_all(params, &options, tasks, &mut writer, &sources, keeping)?;
         writer.finish_reading()?;
     }
-    let kept = writer.hand_over(keeper, resumed_documents);
+    let kept = writer.hand_over(keeper);
     progress.event(Event::Step { name: "resolving links" });
     let spilled_bytes = links::resolve(&mut writer, params.memory)?;
     progress.event(Event::Step { name: "publishing" });

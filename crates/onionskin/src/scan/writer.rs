@@ -38,8 +38,8 @@ pub(super) struct Writer<'a> {
     commit_bytes: u64,
     /// Input and documents since the last commit.
     uncommitted: (u64, u64),
-    /// Where the shingles of the documents of this run are kept.
-    places: Vec<Place>,
+    /// Documents of this run whose shingles are kept, and where.
+    places: Vec<(u32, Place)>,
     kept_features: Features,
 }
 
@@ -99,7 +99,8 @@ impl<'a> Writer<'a> {
         self.write_chunks(batch, first as u32)?;
         self.write_sketches(batch, first as u32)?;
         self.write_links(batch, first as u32)?;
-        self.places.extend_from_slice(&batch.places);
+        let places = (first as u32..).zip(batch.places.iter().copied());
+        self.places.extend(places.filter(|(_, place)| *place != Place::NONE));
 
         self.state.documents += batch.rows.len() as u64;
         self.state.text_bytes += batch.text_bytes;
@@ -279,8 +280,8 @@ impl<'a> Writer<'a> {
     }
 
     /// What was kept of the documents of this run.
-    pub fn hand_over(&mut self, keeper: Keeper, first: u64) -> Kept {
-        keeper.finish(first, std::mem::take(&mut self.places), std::mem::take(&mut self.kept_features))
+    pub fn hand_over(&mut self, keeper: Keeper) -> Kept {
+        keeper.finish(std::mem::take(&mut self.places), std::mem::take(&mut self.kept_features))
     }
 
     /// Makes everything written so far safe.

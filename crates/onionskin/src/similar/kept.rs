@@ -58,7 +58,7 @@ impl SetCursor for Cursor {
         if self.ahead.is_none()
             && let Some(rest) = &mut self.rest
         {
-            self.ahead = rest.advance(&|doc| !kept.has(doc) && wanted(doc))?;
+            self.ahead = rest.advance(&|doc| wanted(doc) && !kept.has(doc))?;
             if self.ahead.is_none() {
                 self.rest = None;
             }
