@@ -17,7 +17,8 @@ ONE_THREAD = {
 
 
 def measure(*command, env=None):
-    """Runs a program; gives the object on its last line of stdout, if there is one, with what it and its children took."""
+    """Runs a program; gives the object on its last line of stdout, if there is one, with what it and its children took, and those on
+    the lines before by their type."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         start = time.monotonic()
         child = subprocess.Popen([str(word) for word in command], stdout=out, stderr=errors, env={**os.environ, **(env or {})})
@@ -30,7 +31,10 @@ def measure(*command, env=None):
             raise RuntimeError(f"{pathlib.Path(str(command[0])).name} ended with {child.returncode}: {told}")
         out.seek(0)
         lines = out.read().decode().strip().splitlines()
-    result = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}
+    objects = [json.loads(line) for line in lines if line.startswith("{")]
+    result = objects[-1] if lines and lines[-1].startswith("{") else {}
+    if len(objects) > 1:
+        result["stages"] = {told["type"]: told for told in objects[:-1] if "type" in told}
     result["process_cpu"] = usage.ru_utime + usage.ru_stime
     result["system_cpu"] = usage.ru_stime
     result["wall_seconds"] = wall

@@ -1,7 +1,6 @@
 """Whole jobs against peers: JSONL in, clusters out; the same text, word 5-grams, resemblance of at least 0.8, one thread each.
 
-A job is a whole process, or two of them for us, `scan` and `similar`: its start, reading, decoding, sketches, candidates and
-clusters. What counts is processor seconds, since the machine may be busy; the best of a few runs. What is true is told by our exact
+A job is a whole process, ours `run --no-collections`: its start, reading, decoding, sketches, candidates and clusters. What counts is processor seconds, since the machine may be busy; the best of a few runs. What is true is told by our exact
 join, which is itself compared with plain Python sets on a small sample before anything is measured. Every engine is judged by pairs
 of documents in one cluster, and by its pairs where it gives all of them.
 """
@@ -138,16 +137,19 @@ def similar(atlas, cluster, *options):
 
 
 def ours(source, atlas, cluster, recipe=RECIPE):
-    """Both processes of a job of ours, summed."""
-    scanned, found = scan(source, atlas, recipe), similar(atlas, cluster)
+    """A job of ours: both stages in one process, and what each of them says it took."""
+    limits = ["--threads", "1", "--memory", MEMORY, "--json", "-q"]
+    options = ["--recipe", recipe, "--threshold", THRESHOLD, "--cluster", cluster, "--no-recall", "--no-collections", "--overwrite"]
+    result = onionskin("run", source, "-o", atlas, *options, *limits)
+    scanned, found = result["stages"]["scan"], result["stages"]["similar"]
     return {
-        "cpu_seconds": scanned["process_cpu"] + found["process_cpu"],
-        "scan_cpu": scanned["process_cpu"],
-        "similar_cpu": found["process_cpu"],
-        "system_cpu": scanned["system_cpu"] + found["system_cpu"],
-        "scan_wall": scanned["wall_seconds"],
-        "wall_seconds": scanned["wall_seconds"] + found["wall_seconds"],
-        "peak_memory": max(scanned["peak_memory"], found["peak_memory"]),
+        "cpu_seconds": result["process_cpu"],
+        "scan_cpu": scanned["cpu_seconds"],
+        "similar_cpu": found["cpu_seconds"],
+        "system_cpu": result["system_cpu"],
+        "scan_wall": scanned["seconds"],
+        "wall_seconds": result["wall_seconds"],
+        "peak_memory": result["peak_memory"],
         "text_bytes": scanned["text_bytes"],
         "documents": scanned["documents"],
         "parameters": f"{recipe}, {found['candidates']} candidates, verified",

@@ -55,6 +55,12 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Run the whole job on a small generated web, and show what was planted and what was seen.
     Demo(DemoArgs),
+    /// Do the whole job: scan, similar, collections.
+    ///
+    /// The same as the three commands one after the other, with the same result, in one process: texts are read once as long as memory
+    /// lasts. A run that was stopped goes on where it was when the same command is given again. Without links between documents
+    /// there are no collections, and their search is left out.
+    Run(Box<crate::commands::run::RunArgs>),
     /// Read raw web data once and make an atlas of it.
     ///
     /// Inputs are WARC, WET and ARC files, WACZ, JSON lines, Parquet, CSV, and folders of HTML, text, PDF and office files, plain

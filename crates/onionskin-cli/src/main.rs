@@ -66,6 +66,7 @@ fn hush_caught_panics() {
 fn run(args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Demo(demo) => commands::demo::run(demo, &args.global),
+        Command::Run(run) => commands::run::run(run, &args.global),
         Command::Scan(scan) => commands::scan::run(scan, &args.global),
         Command::Similar(similar) => commands::similar::run(similar, &args.global),
         Command::Collections(collections) => commands::collections::run(collections, &args.global),

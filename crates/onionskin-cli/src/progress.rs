@@ -40,9 +40,13 @@ impl Bar {
     /// A bar for work that is told in steps.
     pub fn steps(global: &Global) -> Bar {
         let bar = Bar::new(global);
-        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
-        bar.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.bar.set_style(Bar::step_style());
         bar
+    }
+
+    fn step_style() -> ProgressStyle {
+        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
+        style.unwrap_or_else(|_| ProgressStyle::default_spinner())
     }
 
     pub fn set(&self, position: u64, message: impl Into<String>) {
@@ -82,6 +86,8 @@ impl Progress for Bar {
             }
             Event::Step { name } => {
                 tracing::info!(step = name);
+                // All is read; what is left is told in steps.
+                self.bar.set_style(Bar::step_style());
                 self.bar.set_message(name);
             }
             _ => {}

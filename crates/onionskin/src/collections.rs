@@ -76,6 +76,15 @@ impl CollectionsParams {
             batch_bytes: None,
         }
     }
+
+    /// Whether the atlas has the result of this very search.
+    pub(crate) fn is_done(&self, atlas: &Atlas) -> bool {
+        let Some(Value::Object(done)) = atlas.manifest().stages.get("collections") else { return false };
+        let mut done = done.clone();
+        done.remove("found");
+        let tables = ["collections", "collection_pages", "collection_groups", "url_rules"];
+        Value::Object(done) == description(self) && tables.iter().all(|table| atlas.has(table))
+    }
 }
 
 /// What was found.

@@ -5,6 +5,7 @@
 //! [`Progress`], does its work on an atlas, and returns a summary. Stages resume where they were killed, keep to a memory
 //! budget, and give the same bytes for any number of threads.
 //!
+//! - [`run()`] does the three that follow in one process.
 //! - [`scan()`] reads raw web data once and makes the atlas.
 //! - [`similar()`] finds pairs and clusters of similar documents in it.
 //! - [`collections()`] finds collections of linked pages that stand in several places.
@@ -18,8 +19,10 @@ pub mod dedup;
 pub mod evaluate;
 pub mod explain;
 pub mod inputs;
+mod kept;
 pub mod membership;
 mod progress;
+pub mod run;
 pub mod scan;
 pub mod similar;
 pub mod survivor;
@@ -30,6 +33,7 @@ pub use dedup::{DedupError, DedupParams, DedupSummary, dedup};
 pub use evaluate::{EvaluateError, EvaluateParams, Evaluation, evaluate};
 pub use explain::{ExplainError, ExplainParams, Explanation, explain};
 pub use progress::{Event, Progress, Quiet};
+pub use run::{RunError, RunParams, RunSummary, run};
 pub use scan::{ScanError, ScanParams, ScanSummary, scan};
 pub use similar::{SimilarParams, SimilarSummary, similar};
 pub use survivor::Survivor;

@@ -36,6 +36,7 @@ use onionskin_store::sort::SortError;
 use onionskin_store::{MemoryBudget, StageParams, Staging, StagingError, Table, process};
 use serde_json::json;
 
+use crate::kept::{Keeper, Kept};
 use crate::progress::{Event, Progress};
 use batch::Batch;
 use state::State;
@@ -213,6 +214,15 @@ impl From<StagingError> for ScanError {
 
 /// Scans the inputs into an atlas, or goes on where an earlier run of the same scan was stopped.
 pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary, ScanError> {
+    Ok(scan_and_keep(params, 0, progress)?.0)
+}
+
+/// The same, and keeps what helps a search to come, in so many bytes of the memory, of documents that this run has read.
+pub(crate) fn scan_and_keep(
+    params: &ScanParams,
+    kept_bytes: u64,
+    progress: &dyn Progress,
+) -> Result<(ScanSummary, Kept), ScanError> {
     let begun = (Instant::now(), process::cpu_seconds());
     let least = MemoryBudget::from_bytes(ScanParams::LEAST_MEMORY);
     if params.memory < least {
@@ -233,12 +243,16 @@ pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary,
         progress.event(Event::Resumed { documents: state.documents, input_bytes: state.input_bytes });
     }
     let mut writer = Writer::new(params, &sources, staging, state, progress)?;
+    let keeper = Keeper::new(kept_bytes / 2);
+    writer.keep_features(kept_bytes / 2);
     if !writer.state().read {
         let tasks =
             Tasks::starting_at(Arc::clone(&sources), Arc::clone(&options), writer.state().position())?;
-        read_all(params, &options, tasks, &mut writer, &sources)?;
+        let keeping = (kept_bytes > 0).then_some(&keeper);
+        read_all(params, &options, tasks, &mut writer, &sources, keeping)?;
         writer.finish_reading()?;
     }
+    let kept = writer.hand_over(keeper);
     progress.event(Event::Step { name: "resolving links" });
     let spilled_bytes = links::resolve(&mut writer, params.memory)?;
     progress.event(Event::Step { name: "publishing" });
@@ -255,7 +269,7 @@ pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary,
         spilled_bytes,
         "stage done"
     );
-    Ok(summary)
+    Ok((summary, kept))
 }
 
 /// Who takes the text out of what.
@@ -308,8 +322,8 @@ const BATCH_BYTES: u64 = 48 << 20;
 /// The open Parquet files and everything else that does not grow.
 const FIXED_BYTES: u64 = 160 << 20;
 
-fn permits(params: &ScanParams) -> usize {
-    let fit = params.memory.bytes().saturating_sub(FIXED_BYTES) / BATCH_BYTES;
+fn permits(params: &ScanParams, kept_bytes: u64) -> usize {
+    let fit = params.memory.bytes().saturating_sub(FIXED_BYTES + kept_bytes) / BATCH_BYTES;
     (fit as usize).clamp(1, 2 * params.threads.max(1))
 }
 
@@ -319,8 +333,9 @@ fn read_all(
     tasks: Tasks,
     writer: &mut Writer<'_>,
     sources: &[Source],
+    keeper: Option<&Keeper>,
 ) -> Result<(), ScanError> {
-    let permits = permits(params);
+    let permits = permits(params, keeper.map_or(0, |keeper| 2 * keeper.capacity()));
     let threads = params.threads.clamp(1, permits);
     let dispatcher = Mutex::new((tasks, 0u64));
     let (permit_sender, permit_receiver) = crossbeam_channel::bounded::<Batch>(permits);
@@ -335,6 +350,7 @@ fn read_all(
             scope.spawn(move || {
                 let mut analyzer = Analyzer::new(&params.recipe, params.seed);
                 let mut scratch = Scratch::new(options);
+                let mut hand = keeper.map(Keeper::hand);
                 // A closed channel means that the writer has given up.
                 while let Ok(mut batch) = permit_receiver.recv() {
                     let task = {
@@ -345,7 +361,8 @@ fn read_all(
                         task
                     };
                     let ran = catch_unwind(AssertUnwindSafe(|| {
-                        task.run(&mut scratch, &mut batch.visitor(&mut analyzer, &params.recipe));
+                        let mut visitor = batch.visitor(&mut analyzer, &params.recipe, hand.as_mut());
+                        task.run(&mut scratch, &mut visitor);
                     }));
                     batch.panic = ran.err().map(|panic| panic_message(panic.as_ref()));
                     if batch_sender.send(batch).is_err() {

@@ -13,6 +13,7 @@
 //! Nothing that reaches a table depends on memory or threads: sorts give one order whatever they spill, and joins one set.
 
 mod candidates;
+mod kept;
 mod reread;
 mod state;
 mod tables;
@@ -40,9 +41,11 @@ use onionskin_store::{Atlas, MemoryBudget, StageParams, Staging, Table, process}
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::kept::Kept;
 use crate::progress::{Event, Progress};
 use crate::survivor::Survivor;
 pub use candidates::FilterChoice;
+use kept::KeptSets;
 use reread::Reread;
 use state::State;
 pub use tables::{ClusterSummary, Reclustering, recluster};
@@ -138,6 +141,34 @@ impl SimilarParams {
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         }
     }
+
+    /// What can be said against them before there is an atlas.
+    pub(crate) fn check(&self) -> Result<(), SimilarError> {
+        let least = MemoryBudget::from_bytes(SimilarParams::LEAST_MEMORY);
+        if self.memory < least {
+            return Err(SimilarError::TooLittleMemory { given: self.memory, least });
+        }
+        match self.search {
+            Search::Resemblance { threshold: share, .. } | Search::Paragraphs { share }
+                if !(share > 0.0 && share <= 1.0) =>
+            {
+                let words = format!("the threshold is above 0 and at most 1, not {share}");
+                Err(SimilarError::Parameters(words))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the atlas has the result of this very search.
+    pub(crate) fn is_done(&self, atlas: &Atlas) -> bool {
+        let Some(Value::Object(done)) = atlas.manifest().stages.get("similar") else { return false };
+        let mut done = done.clone();
+        done.remove("found");
+        // What cannot be done was not done; doing it will tell why.
+        let same =
+            Job::new(self, atlas, Kept::default()).is_ok_and(|job| Value::Object(done) == job.description());
+        same && ["pairs", "clusters", "cluster_stats"].iter().all(|table| atlas.has(table))
+    }
 }
 
 /// What was found.
@@ -210,18 +241,19 @@ fn shared_pair(((a, b), (shared, size_a, size_b)): NearRecord) -> SharedPair {
 /// Finds the similar documents of an atlas, or goes on where an earlier run of the same search was stopped. Pairs and clusters of
 /// an earlier search are replaced when this one is done.
 pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<SimilarSummary, SimilarError> {
+    similar_with(params, Kept::default(), progress)
+}
+
+/// The same, with what the scan has kept.
+pub(crate) fn similar_with(
+    params: &SimilarParams,
+    kept: Kept,
+    progress: &dyn Progress,
+) -> Result<SimilarSummary, SimilarError> {
     let begun = (Instant::now(), process::cpu_seconds());
-    let least = MemoryBudget::from_bytes(SimilarParams::LEAST_MEMORY);
-    if params.memory < least {
-        return Err(SimilarError::TooLittleMemory { given: params.memory, least });
-    }
-    if let Search::Resemblance { threshold: share, .. } | Search::Paragraphs { share } = params.search
-        && !(share > 0.0 && share <= 1.0)
-    {
-        return Err(SimilarError::Parameters(format!("the threshold is above 0 and at most 1, not {share}")));
-    }
+    params.check()?;
     let atlas = Atlas::open(&params.atlas)?;
-    let job = Job::new(params, &atlas)?;
+    let job = Job::new(params, &atlas, kept)?;
     let tables = vec![Table::Pairs, Table::Clusters, Table::ClusterStats];
     let mut stage = StageParams::new("similar", job.identity(), &atlas.manifest().recipe, tables);
     stage.kind = StageKind::Extend;
@@ -257,13 +289,16 @@ struct Job<'a> {
     /// The chunks that pairs are verified on.
     chunking: Option<ChunkingName>,
     /// Where they come from when the scan did not keep them.
-    reread: Option<Arc<Reread>>,
+    elsewhere: Option<Arc<dyn SetSource>>,
+    /// What the scan has kept.
+    kept: Arc<Kept>,
     filter: Option<FilterChoice>,
 }
 
 impl<'a> Job<'a> {
-    fn new(params: &'a SimilarParams, atlas: &'a Atlas) -> Result<Job<'a>, SimilarError> {
+    fn new(params: &'a SimilarParams, atlas: &'a Atlas, from_scan: Kept) -> Result<Job<'a>, SimilarError> {
         let manifest = atlas.manifest();
+        let documents = manifest.tables.get("documents").map_or(0, |table| table.rows);
         let recipe: Recipe = manifest
             .recipe
             .parse()
@@ -276,15 +311,18 @@ impl<'a> Job<'a> {
         };
         // Shingles can be made again from the texts, since there are few texts to be verified.
         let kept = |name: &ChunkingName| atlas.chunkings().contains(name);
-        let reread = match (&params.search, chunking.as_deref().and_then(ChunkingName::new)) {
-            (Search::Resemblance { .. }, Some(name)) if !kept(&name) => {
-                Some(Arc::new(Reread::new(atlas, &recipe)?))
-            }
-            _ => None,
-        };
+        let from_scan = Arc::new(from_scan);
+        let elsewhere: Option<Arc<dyn SetSource>> =
+            match (&params.search, chunking.as_deref().and_then(ChunkingName::new)) {
+                (Search::Resemblance { .. }, Some(name)) if !kept(&name) => {
+                    let rest = Reread::new(atlas, &recipe)?;
+                    Some(Arc::new(KeptSets::new(Arc::clone(&from_scan), &recipe, rest)))
+                }
+                _ => None,
+            };
         let chunking = chunking
             .map(|name| {
-                let known = ChunkingName::new(&name).filter(|name| reread.is_some() || kept(name));
+                let known = ChunkingName::new(&name).filter(|name| elsewhere.is_some() || kept(name));
                 known.ok_or_else(|| SimilarError::Missing {
                     what: format!("chunks of {name}"),
                     method: format!("the method {}", params.search.method()),
@@ -302,8 +340,7 @@ impl<'a> Job<'a> {
             }
             _ => None,
         };
-        let documents = manifest.tables.get("documents").map_or(0, |table| table.rows);
-        Ok(Job { params, atlas, documents, chunking, reread, filter })
+        Ok(Job { params, atlas, documents, chunking, elsewhere, kept: from_scan, filter })
     }
 
     /// Everything that decides the bytes of the result: parameters, and the tables it is made from.
@@ -371,7 +408,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn resources(&self) -> Resources {
-        let memory = self.job.params.memory.bytes();
+        let memory = self.job.params.memory.bytes().saturating_sub(self.job.kept.bytes());
         let memory = MemoryBudget::from_bytes((memory - FIXED_BYTES.min(memory / 2)) / 10 * 9);
         Resources { memory, threads: self.job.params.threads.max(1), work_dir: self.staging.work_dir() }
     }
@@ -415,10 +452,8 @@ impl Run<'_> {
     }
 
     fn sets(&self) -> Result<Option<ChunkSets>, SimilarError> {
-        let sets = match (&self.job.reread, &self.job.chunking) {
-            (Some(reread), Some(chunking)) => {
-                ChunkSets::from_source(Arc::clone(reread) as Arc<dyn SetSource>, chunking)
-            }
+        let sets = match (&self.job.elsewhere, &self.job.chunking) {
+            (Some(elsewhere), Some(chunking)) => ChunkSets::from_source(Arc::clone(elsewhere), chunking),
             (None, Some(chunking)) => ChunkSets::of_atlas(self.job.atlas, chunking)?,
             (_, None) => return Ok(None),
         };
@@ -431,8 +466,7 @@ impl Run<'_> {
         let folded = self.folded()?;
         let mut candidates = Candidates::new(self.job.documents, &resources.share(1, 4))?;
         self.state.candidates =
-            candidates::find(self.job.atlas, filter, &folded, &resources.share(3, 4), &mut candidates)?
-                .into();
+            candidates::find(&self.job, filter, &folded, &resources.share(3, 4), &mut candidates)?.into();
         let staging = &mut self.staging;
         candidates.for_each(|a, b| Ok(staging.raw::<(u32, u32)>(CANDIDATES)?.push(&(a, b))?))
     }
@@ -481,7 +515,7 @@ impl Run<'_> {
         let by_features = self.job.filter.is_some();
         let (Some(sets), Some(bound)) = (self.sets()?, self.job.params.search.bound()) else { return Ok(()) };
         // Reading all texts three times again would cost more than the search.
-        if !by_features || !self.job.params.measure_recall || self.job.reread.is_some() {
+        if !by_features || !self.job.params.measure_recall || self.job.elsewhere.is_some() {
             return Ok(());
         }
         let files = self.staging.raw_files(NEAR);

@@ -267,7 +267,7 @@ fn describe_check(report: &CheckReport) -> String {
 
 /// `onionskin collections --json`, first line.
 #[derive(Serialize)]
-struct SummaryWire<'a> {
+pub(super) struct SummaryWire<'a> {
     r#type: &'static str,
     atlas: String,
     merge: &'static str,
@@ -283,7 +283,7 @@ struct SummaryWire<'a> {
 }
 
 impl<'a> SummaryWire<'a> {
-    fn new(summary: &'a CollectionsSummary, params: &CollectionsParams) -> SummaryWire<'a> {
+    pub(super) fn new(summary: &'a CollectionsSummary, params: &CollectionsParams) -> SummaryWire<'a> {
         SummaryWire {
             r#type: "collections",
             atlas: params.atlas.display().to_string(),

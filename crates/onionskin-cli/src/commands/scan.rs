@@ -32,14 +32,14 @@ pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
 
 /// An atlas of nothing is hardly what was wanted.
 #[expect(clippy::print_stderr, reason = "a remark beside the data")]
-fn warn_of_nothing(summary: &ScanSummary) {
+pub(super) fn warn_of_nothing(summary: &ScanSummary) {
     eprintln!("warning: not one document could be read");
     if summary.bad_records.keys().any(|code| matches!(code.as_str(), "missing_text" | "missing_column")) {
         eprintln!("hint: name the field or column that holds the text with --text-field");
     }
 }
 
-fn params(args: &ScanArgs) -> ScanParams {
+pub(super) fn params(args: &ScanArgs) -> ScanParams {
     let mut params = ScanParams::new(args.inputs.clone(), args.output.clone());
     params.recipe = args.recipe.clone();
     params.seed = args.seed;

@@ -207,7 +207,7 @@ pub(crate) fn describe(summary: &SimilarSummary, params: &SimilarParams) -> Stri
 
 /// `onionskin similar --json`.
 #[derive(Serialize)]
-struct SimilarWire {
+pub(super) struct SimilarWire {
     r#type: &'static str,
     atlas: String,
     method: &'static str,
@@ -259,7 +259,7 @@ struct ParagraphsWire {
 }
 
 impl SimilarWire {
-    fn new(summary: &SimilarSummary, params: &SimilarParams) -> SimilarWire {
+    pub(super) fn new(summary: &SimilarSummary, params: &SimilarParams) -> SimilarWire {
         let clusters = &summary.clusters;
         let interval = |interval: Option<Interval>| interval.map(|i| [i.value, i.low, i.high]);
         SimilarWire {

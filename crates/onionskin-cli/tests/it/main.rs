@@ -8,5 +8,6 @@ mod dedup;
 mod evaluate;
 mod explain;
 mod kill;
+mod run;
 mod similar;
 mod util;

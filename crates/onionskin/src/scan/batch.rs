@@ -6,6 +6,8 @@ use onionskin_core::{Analyzer, Recipe};
 use onionskin_corpus::{BadRecord, Document, Position, SkipReason, Task, Visitor};
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::kept::{Hand, Place};
+
 /// Documents of one task. The buffers travel back to the workers when they have been written.
 #[derive(Default)]
 pub(super) struct Batch {
@@ -28,6 +30,8 @@ pub(super) struct Batch {
     /// Of rows that are not empty.
     pub sketches: Vec<u32>,
     pub features: Vec<u64>,
+    /// Where the shingles of each row are kept; empty when none are.
+    pub places: Vec<Place>,
     pub bad_records: Vec<BadRecord>,
     pub skipped: BTreeMap<SkipReason, u64>,
     pub panic: Option<String>,
@@ -73,25 +77,32 @@ impl Batch {
         self.chunk_counts.clear();
         self.sketches.clear();
         self.features.clear();
+        self.places.clear();
         self.bad_records.clear();
         self.skipped.clear();
         self.panic = None;
     }
 
-    pub fn visitor<'a>(&'a mut self, analyzer: &'a mut Analyzer, recipe: &Recipe) -> BatchVisitor<'a> {
+    pub fn visitor<'a, 'k>(
+        &'a mut self,
+        analyzer: &'a mut Analyzer,
+        recipe: &Recipe,
+        hand: Option<&'a mut Hand<'k>>,
+    ) -> BatchVisitor<'a, 'k> {
         self.chunks.resize_with(recipe.kept_chunks().len(), Vec::new);
-        BatchVisitor { batch: self, analyzer, keep_sketches: recipe.keeps_sketches() }
+        BatchVisitor { batch: self, analyzer, keep_sketches: recipe.keeps_sketches(), hand }
     }
 }
 
 /// Fingerprints documents as they are read.
-pub(super) struct BatchVisitor<'a> {
+pub(super) struct BatchVisitor<'a, 'k> {
     batch: &'a mut Batch,
     analyzer: &'a mut Analyzer,
     keep_sketches: bool,
+    hand: Option<&'a mut Hand<'k>>,
 }
 
-impl BatchVisitor<'_> {
+impl BatchVisitor<'_, '_> {
     fn keep(&mut self, text: &str) -> u32 {
         self.batch.strings.push_str(text);
         text.len() as u32
@@ -102,7 +113,7 @@ impl BatchVisitor<'_> {
     }
 }
 
-impl Visitor for BatchVisitor<'_> {
+impl Visitor for BatchVisitor<'_, '_> {
     fn document(&mut self, document: Document<'_>) {
         let analysis = self.analyzer.analyze(document.text);
         let batch = &mut *self.batch;
@@ -116,6 +127,9 @@ impl Visitor for BatchVisitor<'_> {
             batch.sketches.extend_from_slice(analysis.sketch());
         }
         batch.features.extend_from_slice(analysis.features());
+        if let Some(hand) = &mut self.hand {
+            batch.places.push(hand.keep(analysis.main_chunks(), analysis.features()));
+        }
         let (tokens, text_fp) = (analysis.tokens(), analysis.text_fp().map(|fingerprint| fingerprint.0));
         batch.links.extend(document.links.iter().map(|link| url_fingerprint(link)));
         let row = Row {

@@ -253,6 +253,7 @@ fn many_links_spill() {
         Tasks::new(Arc::clone(&sources), Arc::new(options.clone())),
         &mut writer,
         &sources,
+        None,
     )
     .unwrap();
     writer.finish_reading().unwrap();

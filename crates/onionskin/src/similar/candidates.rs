@@ -11,6 +11,8 @@ use onionskin_similar::candidates::{CandidateStats, FeatureJoin, SharedFeatures}
 use onionskin_similar::{Bits, Candidates, Resources, SimilarError};
 use onionskin_store::Atlas;
 
+use super::Job;
+
 /// The share of pairs at the threshold that the chosen filter may miss.
 const MISS: f64 = 0.005;
 
@@ -89,12 +91,13 @@ fn best_filter(minima: usize, threshold: f64) -> Option<FeatureFilter> {
 
 /// Finds the candidates among the documents that are not folded.
 pub(super) fn find(
-    atlas: &Atlas,
+    job: &Job<'_>,
     choice: &FilterChoice,
     folded: &Bits,
     resources: &Resources,
     candidates: &mut Candidates,
 ) -> Result<CandidateStats, SimilarError> {
+    let atlas = job.atlas;
     let mut join = FeatureJoin::new(choice.filter, resources)?;
     if choice.from_sketches {
         let mut maker = FeatureMaker::new(choice.filter);
@@ -113,8 +116,21 @@ pub(super) fn find(
         }
     } else {
         let k = choice.filter.k();
-        let n_features = atlas.table("features")?.rows.saturating_mul(k as u64);
+        let n_rows = atlas.table("features")?.rows;
+        let n_features = n_rows.saturating_mul(k as u64);
         let mut shared = SharedFeatures::new(n_features, resources);
+        // The scan may have kept them.
+        let kept = || job.kept.features.rows(n_rows, k).map(|rows| rows.filter(|(doc, _)| !folded.get(*doc)));
+        if let (Some(rows), Some(again)) = (kept(), kept()) {
+            if let Some(shared) = &mut shared {
+                rows.for_each(|(_, row)| shared.count(row));
+            }
+            join = join.among(shared);
+            for (doc, row) in again {
+                join.push(doc, row)?;
+            }
+            return join.finish(candidates);
+        }
         // What takes little memory is not read twice.
         let mut hold = n_features.saturating_mul(16) <= resources.memory.bytes() / 8;
         let mut held: (Vec<u32>, Vec<u64>) = Default::default();

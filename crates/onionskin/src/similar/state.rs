@@ -144,7 +144,7 @@ impl State {
             verified: (&self.verified).into(),
             join: (&self.join).into(),
             near_pairs: self.near_pairs,
-            texts_read_again: job.reread.is_some(),
+            texts_read_again: job.elsewhere.is_some(),
             recall: self.recall.as_ref().map(Recall::from),
             paragraphs: self.paragraphs,
             clusters: self.clusters,

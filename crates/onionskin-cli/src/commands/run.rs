@@ -1,0 +1,151 @@
+//! `run`: from a crawl to copies and mirrors.
+
+use onionskin::run::Outcome;
+use onionskin::similar::Search;
+use onionskin::{RunParams, RunSummary, Survivor};
+use onionskin_mirror::Merge;
+use onionskin_similar::cluster::Clustering;
+use serde::Serialize;
+
+use super::collections::{self, SummaryWire};
+use super::scan::{self, warn_of_nothing};
+use super::similar::{self, SimilarWire, parse_share};
+use crate::Exit;
+use crate::args::{Global, ScanArgs};
+use crate::output::{ScanWire, bytes, print, print_json, seconds};
+use crate::progress::Bar;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub scan: ScanArgs,
+    #[command(flatten)]
+    pub searches: SearchArgs,
+}
+
+/// What is searched for in the atlas.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Searches")]
+pub(crate) struct SearchArgs {
+    /// The resemblance of similar documents, at least, as in 0.9 or 90% [default: 0.9]
+    #[arg(long, value_name = "T")]
+    pub threshold: Option<String>,
+    /// Find every pair and miss none, by a join of the shingle sets instead of features. For small corpora, and as the yardstick.
+    #[arg(long)]
+    pub exact: bool,
+    /// centred (every member is similar to the centre) or transitive (everything that is connected).
+    #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
+    pub cluster: Clustering,
+    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or prefer:A,B,... with beginnings of URLs,
+    /// host names or names of inputs.
+    #[arg(long, default_value = "smallest", value_name = "RULE")]
+    pub keep: Survivor,
+    /// Do not measure on a sample how much was found.
+    #[arg(long)]
+    pub no_recall: bool,
+    /// When similar pages grow together into collections: tolerant, strict or extended.
+    #[arg(long, default_value_t = Merge::Tolerant, value_name = "CONDITION", conflicts_with = "no_collections")]
+    pub merge: Merge,
+    /// Do not search for collections.
+    #[arg(long)]
+    pub no_collections: bool,
+}
+
+pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
+    let params = params(args)?;
+    let bar = Bar::new(global);
+    let result = onionskin::run(&params, &bar);
+    bar.finish();
+    let summary = result?;
+    if global.json {
+        tell_machines(&summary, &params)?;
+    } else {
+        print(&describe(&summary, &params))?;
+    }
+    if let Some(scanned) = summary.scan.summary()
+        && scanned.documents == 0
+        && scanned.bad_record_count() > 0
+    {
+        warn_of_nothing(scanned);
+        return Ok(Exit::No);
+    }
+    Ok(Exit::Done)
+}
+
+fn params(args: &RunArgs) -> anyhow::Result<RunParams> {
+    let searches = &args.searches;
+    let mut params = RunParams::new(scan::params(&args.scan));
+    let threshold = searches.threshold.as_deref().map_or(Ok(Search::THRESHOLD), parse_share)?;
+    params.similar.search = Search::Resemblance { threshold, filter: None, exact: searches.exact };
+    params.similar.clustering = searches.cluster;
+    params.similar.survivor = searches.keep.clone();
+    params.similar.measure_recall = !searches.no_recall;
+    if searches.no_collections {
+        params.collections = None;
+    }
+    if let Some(collections) = &mut params.collections {
+        collections.merge = searches.merge;
+    }
+    Ok(params)
+}
+
+/// One object for each stage that was done, and one for the run.
+fn tell_machines(summary: &RunSummary, params: &RunParams) -> anyhow::Result<()> {
+    if let Some(scanned) = summary.scan.summary() {
+        print_json(&ScanWire::new(scanned, &params.scan.atlas, params.scan.recipe.to_string()))?;
+    }
+    if let Some(found) = summary.similar.summary() {
+        print_json(&SimilarWire::new(found, &params.similar))?;
+    }
+    if let (Some(found), Some(params)) = (summary.collections.summary(), &params.collections) {
+        print_json(&SummaryWire::new(found, params))?;
+    }
+    print_json(&RunWire {
+        r#type: "run",
+        atlas: params.scan.atlas.display().to_string(),
+        scan: summary.scan.as_str(),
+        similar: summary.similar.as_str(),
+        collections: summary.collections.as_str(),
+        kept_bytes: summary.kept_bytes,
+        seconds: summary.seconds,
+        cpu_seconds: summary.cpu_seconds,
+        peak_memory: summary.peak_memory,
+    })
+}
+
+/// The summary for people.
+fn describe(summary: &RunSummary, params: &RunParams) -> String {
+    let mut text = section("scan", &summary.scan, scan::describe);
+    text += &section("similar", &summary.similar, |found| similar::describe(found, &params.similar));
+    text += &section("collections", &summary.collections, collections::describe);
+    text += &format!(
+        "in all: {}, {} of processor time, {} of memory at most\n",
+        seconds(summary.seconds),
+        seconds(summary.cpu_seconds),
+        summary.peak_memory.map_or_else(|| "unknown amount".to_owned(), bytes),
+    );
+    text
+}
+
+fn section<S>(name: &str, outcome: &Outcome<S>, describe: impl Fn(&S) -> String) -> String {
+    match outcome {
+        Outcome::Done(summary) => format!("{name}:\n{}", describe(summary)),
+        Outcome::WasThere => format!("{name}: was there from an earlier run\n"),
+        Outcome::NotWanted => format!("{name}: left out\n"),
+        Outcome::NoLinks => format!("{name}: left out, since no document links to another\n"),
+    }
+}
+
+/// `onionskin run --json`, the last line.
+#[derive(Serialize)]
+struct RunWire {
+    r#type: &'static str,
+    atlas: String,
+    scan: &'static str,
+    similar: &'static str,
+    collections: &'static str,
+    kept_bytes: u64,
+    seconds: f64,
+    cpu_seconds: f64,
+    peak_memory: Option<u64>,
+}

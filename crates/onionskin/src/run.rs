@@ -1,0 +1,217 @@
+//! The whole job in one process: scan, similar, collections.
+//!
+//! The stages are the same and leave the same bytes; each is committed as it goes, so that a killed run goes on in the middle of the stage it
+//! was in. What one process saves is reading texts again: a scan that leaves no shingles in the atlas keeps them in memory for the search,
+//! as far as a quarter of the budget goes.
+
+use std::path::Path;
+use std::time::Instant;
+
+use onionskin_corpus::{DiscoverError, discover};
+use onionskin_similar::SimilarError;
+use onionskin_store::manifest::MANIFEST_FILE;
+use onionskin_store::staging::STAGING_DIR;
+use onionskin_store::{Atlas, AtlasError, MemoryBudget, process};
+
+use crate::collections::collections;
+use crate::kept::{Kept, share_of};
+use crate::progress::Progress;
+use crate::scan::{ScanError, scan_and_keep};
+use crate::similar::{Search, similar_with};
+use crate::{CollectionsParams, CollectionsSummary, ScanParams, ScanSummary, SimilarParams, SimilarSummary};
+
+/// What to do, and how. The atlas, the memory and the threads are those of the scan, whatever the other stages say.
+#[derive(Clone, Debug)]
+pub struct RunParams {
+    /// The scan.
+    pub scan: ScanParams,
+    /// The search for similar documents.
+    pub similar: SimilarParams,
+    /// The search for mirrors, where it is wanted.
+    pub collections: Option<CollectionsParams>,
+}
+
+impl RunParams {
+    /// The least memory a run works with.
+    pub const LEAST_MEMORY: u64 = SimilarParams::LEAST_MEMORY;
+
+    /// A scan, and what follows it by default.
+    pub fn new(scan: ScanParams) -> RunParams {
+        let similar = SimilarParams::new(scan.atlas.clone());
+        let collections = Some(CollectionsParams::new(scan.atlas.clone()));
+        RunParams { scan, similar, collections }
+    }
+}
+
+/// What became of a stage.
+#[derive(Clone, Debug)]
+pub enum Outcome<S> {
+    /// It was done, or an earlier run of it brought to its end.
+    Done(S),
+    /// An earlier run had finished it.
+    WasThere,
+    /// It was not wanted.
+    NotWanted,
+    /// There are no links between documents, so there is nothing that it could find.
+    NoLinks,
+}
+
+impl<S> Outcome<S> {
+    /// What it saw, if it was done.
+    pub fn summary(&self) -> Option<&S> {
+        match self {
+            Outcome::Done(summary) => Some(summary),
+            _ => None,
+        }
+    }
+
+    /// For machines.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Outcome::Done(_) => "done",
+            Outcome::WasThere => "was_there",
+            Outcome::NotWanted => "not_wanted",
+            Outcome::NoLinks => "no_links",
+        }
+    }
+}
+
+/// What was seen and found.
+#[derive(Clone, Debug)]
+pub struct RunSummary {
+    /// The scan.
+    pub scan: Outcome<ScanSummary>,
+    /// The search for similar documents.
+    pub similar: Outcome<SimilarSummary>,
+    /// The search for mirrors.
+    pub collections: Outcome<CollectionsSummary>,
+    /// Memory that held features and shingles from the scan to the search, in bytes.
+    pub kept_bytes: u64,
+    /// Seconds this run took.
+    pub seconds: f64,
+    /// Seconds of processor time this run took.
+    pub cpu_seconds: f64,
+    /// The most memory that was resident, where the system tells.
+    pub peak_memory: Option<u64>,
+}
+
+/// Why a run ended early. What was committed stays.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The scan.
+    #[error(transparent)]
+    Scan(#[from] ScanError),
+    /// A search.
+    #[error(transparent)]
+    Search(#[from] SimilarError),
+    /// The atlas cannot be read.
+    #[error(transparent)]
+    Atlas(#[from] AtlasError),
+    /// Too little memory to begin.
+    #[error("a run needs at least {least} of memory, not {given}")]
+    TooLittleMemory {
+        /// What it was given.
+        given: MemoryBudget,
+        /// What it needs.
+        least: MemoryBudget,
+    },
+}
+
+impl From<DiscoverError> for RunError {
+    fn from(error: DiscoverError) -> RunError {
+        RunError::Scan(error.into())
+    }
+}
+
+/// Does the whole job, or what is left of it after an earlier run of the same.
+pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, RunError> {
+    let begun = (Instant::now(), process::cpu_seconds());
+    let least = MemoryBudget::from_bytes(RunParams::LEAST_MEMORY);
+    if params.scan.memory < least {
+        return Err(RunError::TooLittleMemory { given: params.scan.memory, least });
+    }
+    let ScanParams { atlas, memory, threads, .. } = &params.scan;
+    let mut search = params.similar.clone();
+    (search.atlas, search.memory, search.threads) = (atlas.clone(), *memory, *threads);
+    search.check()?;
+    let mirrors = params.collections.clone().map(|mut mirrors| {
+        (mirrors.atlas, mirrors.memory, mirrors.threads) = (atlas.clone(), *memory, *threads);
+        mirrors
+    });
+
+    let (scan, kept) = if is_scanned(&params.scan)? {
+        (Outcome::WasThere, Kept::default())
+    } else {
+        let bytes = if shingles_are_wanted(&params.scan, &search) { share_of(memory.bytes()) } else { 0 };
+        let (summary, kept) = scan_and_keep(&params.scan, bytes, progress)?;
+        (Outcome::Done(summary), kept)
+    };
+    let kept_bytes = kept.bytes();
+    let fresh = scan.summary().is_some();
+    let similar = if !fresh && !is_begun(atlas, "similar") && search.is_done(&Atlas::open(atlas)?) {
+        Outcome::WasThere
+    } else {
+        Outcome::Done(similar_with(&search, kept, progress)?)
+    };
+    let fresh = fresh || similar.summary().is_some();
+    let collections = match &mirrors {
+        None => Outcome::NotWanted,
+        Some(mirrors) => {
+            let opened = Atlas::open(atlas)?;
+            if opened.manifest().tables.get("links").is_none_or(|links| links.rows == 0) {
+                Outcome::NoLinks
+            } else if !fresh && !is_begun(atlas, "collections") && mirrors.is_done(&opened) {
+                Outcome::WasThere
+            } else {
+                Outcome::Done(collections(mirrors, progress)?)
+            }
+        }
+    };
+    Ok(RunSummary {
+        scan,
+        similar,
+        collections,
+        kept_bytes,
+        seconds: begun.0.elapsed().as_secs_f64(),
+        cpu_seconds: process::cpu_seconds() - begun.1,
+        peak_memory: process::peak_rss(),
+    })
+}
+
+/// Whether the search will look at shingles that the atlas does not have.
+fn shingles_are_wanted(scan: &ScanParams, search: &SimilarParams) -> bool {
+    let recipe = &scan.recipe;
+    matches!(search.search, Search::Resemblance { .. }) && !recipe.kept_chunks().contains(&recipe.main())
+}
+
+/// Whether a stage was stopped, be it at the very end: then it is for the stage itself to go on.
+fn is_begun(atlas: &Path, stage: &str) -> bool {
+    atlas.join(STAGING_DIR).join(stage).exists()
+}
+
+/// Whether the folder has the finished scan of the same inputs, read in the same way, and is not to be replaced. A pipe is never the same.
+fn is_scanned(params: &ScanParams) -> Result<bool, RunError> {
+    let finished = params.atlas.join(MANIFEST_FILE).is_file() && !is_begun(&params.atlas, "scan");
+    if params.overwrite || !finished {
+        return Ok(false);
+    }
+    let atlas = Atlas::open(&params.atlas)?;
+    let manifest = atlas.manifest();
+    if manifest.recipe != params.recipe.to_string()
+        || manifest.seed != params.seed
+        || manifest.stages.get("scan") != Some(&crate::inputs::to_json(&params.options))
+    {
+        return Ok(false);
+    }
+    let sources = discover(&params.inputs, &params.options)?;
+    let same = manifest.inputs.iter().zip(&sources).all(|(input, source)| {
+        !source.is_stream()
+            && (&input.name, input.bytes, &input.format)
+                == (&source.name, source.bytes, &source.format.to_string())
+    });
+    Ok(same && manifest.inputs.len() == sources.len())
+}
+
+#[cfg(test)]
+mod tests;
