@@ -255,6 +255,9 @@ pub(crate) fn describe(summary: &CollectionsSummary) -> String {
 
 fn describe_check(report: &CheckReport) -> String {
     let mut text = String::from("checked by the definitions:");
+    if report.verdicts.is_empty() {
+        text += " no collections";
+    }
     for (verdict, n) in &report.verdicts {
         let _ = write!(text, " {} {verdict}", grouped(*n));
     }

@@ -11,6 +11,7 @@ use onionskin_mirror::tolerant::{self, Nearby};
 use onionskin_mirror::{Group, place};
 use onionskin_similar::{Bits, SimilarError};
 use onionskin_store::Atlas;
+use onionskin_store::table::DocumentRow;
 
 use super::assemble::path_of;
 use super::open_links;
@@ -27,9 +28,8 @@ pub(super) fn take_in(
     pages: &Pages,
     groups: &mut [Group],
 ) -> Result<Pages, SimilarError> {
-    let regions = Regions::new(groups, pages);
-    let (near, candidates) = regions.candidates(atlas, web, component_of)?;
-    let kept = dense(groups, pages, &near, candidates);
+    let density = Density::new(groups, pages);
+    let (near, kept) = Regions::new(groups, pages).candidates(atlas, web, component_of, density)?;
     let found = Links::read(atlas, web, groups, &kept)?;
     let reached = found.reached(&kept);
     let mut nearby: BTreeMap<Place, Vec<u32>> = BTreeMap::new();
@@ -72,14 +72,15 @@ impl Regions {
         Regions { by_site }
     }
 
-    /// Pages without copies in these folders, with the replica of each group that they are near.
-    fn candidates(
+    /// Hands out pages without copies that stand in these folders, with the replica of each group that they are near.
+    fn visit(
         &self,
         atlas: &Atlas,
         web: &Web,
         component_of: &[u32],
-    ) -> Result<(Pages, Vec<(u32, Place)>), SimilarError> {
-        let (mut near, mut candidates) = (Pages::default(), Vec::new());
+        mut near: impl FnMut(&DocumentRow<'_>, &str, &[Place]),
+    ) -> Result<(), SimilarError> {
+        let mut places: Vec<Place> = Vec::new();
         for batch in atlas.documents()?.only(&COLUMNS) {
             for row in batch?.rows() {
                 let site = web.site(row.doc);
@@ -88,52 +89,102 @@ impl Regions {
                 }
                 let (Some(regions), Some(url)) = (self.by_site.get(&site), row.url) else { continue };
                 let path = place::path(url);
-                let before = candidates.len();
+                places.clear();
                 // Of each group the replica with the deepest folder.
                 for folder in place::folders(path) {
                     for &place in regions.get(folder).into_iter().flatten() {
-                        if candidates[before..].iter().all(|(_, known): &(u32, Place)| known.0 != place.0) {
-                            candidates.push((row.doc, place));
+                        if places.iter().all(|known| known.0 != place.0) {
+                            places.push(place);
                         }
                     }
                 }
-                if candidates.len() > before {
-                    near.push(&row);
+                if !places.is_empty() {
+                    near(&row, place::folder(path), &places);
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Pages that are near enough: a first pass counts, so that what the second one keeps is in proportion to the replicas, however large
+    /// the sites are that they stand on. Candidates are sorted by document.
+    fn candidates(
+        &self,
+        atlas: &Atlas,
+        web: &Web,
+        component_of: &[u32],
+        mut density: Density,
+    ) -> Result<(Pages, Vec<(u32, Place)>), SimilarError> {
+        self.visit(atlas, web, component_of, |_, folder, places| {
+            places.iter().for_each(|&place| density.count(place, folder));
+        })?;
+        let (mut near, mut candidates) = (Pages::default(), Vec::new());
+        self.visit(atlas, web, component_of, |row, folder, places| {
+            let before = candidates.len();
+            let dense = places.iter().filter(|&&place| density.is_dense(place, folder));
+            candidates.extend(dense.map(|&place| (row.doc, place)));
+            if candidates.len() > before {
+                near.push(row);
+            }
+        })?;
+        candidates.sort_unstable();
         Ok((near, candidates))
     }
 }
 
-/// Leaves out candidates of folders that mostly hold something else. The answer is sorted by document.
-fn dense(groups: &[Group], pages: &Pages, near: &Pages, candidates: Vec<(u32, Place)>) -> Vec<(u32, Place)> {
-    let mut of_place: BTreeMap<Place, Vec<u32>> = BTreeMap::new();
-    for (doc, place) in candidates {
-        of_place.entry(place).or_default().push(doc);
+/// Pages of a replica, and others.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mixture {
+    own: u64,
+    others: u64,
+}
+
+impl Mixture {
+    fn is_dense(self) -> bool {
+        self.own * 2 >= self.others
     }
-    let mut kept = Vec::new();
-    for (place, docs) in of_place {
-        let replica = &groups[place.0 as usize].replicas[place.1 as usize];
-        let own = replica.own_pages().count();
-        if own * 2 >= docs.len() {
-            kept.extend(docs.into_iter().map(|doc| (doc, place)));
-            continue;
+}
+
+/// What the folders of replicas hold beside them: all in all, and in each folder that has pages of the replica.
+struct Density {
+    whole: HashMap<Place, Mixture>,
+    folders: HashMap<Place, HashMap<String, Mixture>>,
+}
+
+impl Density {
+    fn new(groups: &[Group], pages: &Pages) -> Density {
+        let mut density = Density { whole: HashMap::new(), folders: HashMap::new() };
+        for (number, group) in (0..).zip(groups) {
+            for (at, replica) in (0..).zip(&group.replicas) {
+                let folders = density.folders.entry((number, at)).or_default();
+                let whole = density.whole.entry((number, at)).or_default();
+                for member in replica.own_pages() {
+                    whole.own += 1;
+                    let folder = place::folder(place::path(pages.info(member.doc).url));
+                    match folders.get_mut(folder) {
+                        Some(mixture) => mixture.own += 1,
+                        None => {
+                            folders.insert(folder.to_owned(), Mixture { own: 1, others: 0 });
+                        }
+                    }
+                }
+            }
         }
-        // Folder by folder: pages of the replica against others.
-        let mut counts: HashMap<&str, (usize, usize)> = HashMap::new();
-        for member in replica.own_pages() {
-            counts.entry(place::folder(place::path(pages.info(member.doc).url))).or_default().0 += 1;
-        }
-        let folder_of = |doc: u32| place::folder(place::path(near.info(doc).url));
-        for &doc in &docs {
-            counts.entry(folder_of(doc)).or_default().1 += 1;
-        }
-        let is_dense = |doc: u32| counts.get(folder_of(doc)).is_some_and(|(own, others)| own * 2 >= *others);
-        kept.extend(docs.into_iter().filter(|&doc| is_dense(doc)).map(|doc| (doc, place)));
+        density
     }
-    kept.sort_unstable();
-    kept
+
+    fn count(&mut self, place: Place, folder: &str) {
+        self.whole.entry(place).or_default().others += 1;
+        if let Some(mixture) = self.folders.get_mut(&place).and_then(|folders| folders.get_mut(folder)) {
+            mixture.others += 1;
+        }
+    }
+
+    fn is_dense(&self, place: Place, folder: &str) -> bool {
+        let here = || self.folders.get(&place).and_then(|folders| folders.get(folder));
+        self.whole.get(&place).is_some_and(|mixture| mixture.is_dense())
+            || here().is_some_and(|mixture| mixture.is_dense())
+    }
 }
 
 /// Links of pages nearby, and from replicas to their principals.
