@@ -36,7 +36,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     step("documentation", cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     step("object stores", &mut cargo(&["test", "-p", "onionskin-corpus", "--features", "remote", "--lib"]))?;
 
-    step("binary", &mut cargo(&["build", "-p", "onionskin-cli"]))?;
+    // Of the whole workspace, so that what the tests were built from is used again.
+    step("binary", &mut cargo(&["build", "--workspace", "--bin", "onionskin", "--example", "render_avoid"]))?;
     let binary = root().join("target/debug/onionskin");
     step(
         "oracles and readers in Python",
