@@ -11,7 +11,7 @@
 //!     mirror 2:   x ──▶ t ──▶ y          point, and are joined when most copies of y can be reached so
 //! ```
 
-use onionskin_similar::components::Components;
+use onionskin_similar::components::{Components, find};
 use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::sort::{SortParams, Sorter};
 
@@ -270,15 +270,6 @@ fn tolerant(web: &Web, links: &OpenLinks<'_>, resources: &Resources) -> Result<F
     found.component =
         (0..n).map(|cluster| if web.size(cluster) > 1 { find(&mut parent, cluster) } else { NONE }).collect();
     Ok(found)
-}
-
-fn find(parent: &mut [u32], mut at: u32) -> u32 {
-    while parent[at as usize] != at {
-        let up = parent[parent[at as usize] as usize];
-        parent[at as usize] = up;
-        at = up;
-    }
-    at
 }
 
 /// Whether they were apart.

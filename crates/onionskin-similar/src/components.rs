@@ -88,7 +88,8 @@ impl Components {
     }
 }
 
-fn find(parent: &mut [u32], mut doc: u32) -> u32 {
+/// The root of a document in a forest of parents, where roots are their own; halves the path on the way.
+pub fn find(parent: &mut [u32], mut doc: u32) -> u32 {
     while parent[doc as usize] != doc {
         let up = parent[parent[doc as usize] as usize];
         parent[doc as usize] = up;

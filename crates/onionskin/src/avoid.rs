@@ -7,6 +7,7 @@ mod build;
 use std::path::PathBuf;
 
 use onionskin_mirror::avoid::{AvoidFileError, AvoidList, SimulatedPage, Simulation, simulate};
+use onionskin_similar::SimilarError;
 use onionskin_store::{Atlas, AtlasError, TableError};
 
 pub use alternate::{Alternate, Why, alternates};
@@ -23,6 +24,9 @@ pub enum AvoidError {
     /// A table cannot be read.
     #[error(transparent)]
     Table(#[from] Box<TableError>),
+    /// Similar pages cannot be gathered.
+    #[error(transparent)]
+    Similar(#[from] Box<SimilarError>),
     /// A stage has not been run.
     #[error("the atlas {} has no table {table}\nhint: run `onionskin {stage}` first", dir.display())]
     Missing {
@@ -70,6 +74,12 @@ pub enum AvoidError {
 
 impl From<AtlasError> for AvoidError {
     fn from(error: AtlasError) -> AvoidError {
+        Box::new(error).into()
+    }
+}
+
+impl From<SimilarError> for AvoidError {
+    fn from(error: SimilarError) -> AvoidError {
         Box::new(error).into()
     }
 }

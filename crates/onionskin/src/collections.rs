@@ -17,7 +17,7 @@ mod check;
 mod nearby;
 mod pages;
 mod rules;
-mod trivial;
+pub(crate) mod trivial;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -310,9 +310,7 @@ impl Run<'_> {
         let mut sites = vec![NONE; usize::try_from(self.documents).unwrap_or(usize::MAX)];
         for batch in self.atlas.documents()?.only(&["site"]) {
             for row in batch?.rows() {
-                if let (Some(site), Some(slot)) = (row.site, sites.get_mut(row.doc as usize)) {
-                    *slot = site;
-                }
+                *dense(&mut sites, row.doc)? = row.site.unwrap_or(NONE);
             }
         }
         let mut failed = None;
@@ -408,6 +406,13 @@ impl Run<'_> {
         })?;
         Ok(counts)
     }
+}
+
+/// The place of a document in a list of all; numbers that are not dense, which only another program can have written, are an error.
+fn dense<T>(list: &mut [T], doc: u32) -> Result<&mut T, SimilarError> {
+    let documents = list.len();
+    let words = || format!("documents: number {doc}, but there are {documents}");
+    list.get_mut(doc as usize).ok_or_else(|| SimilarError::Parameters(words()))
 }
 
 type Links<'a> = Box<dyn Iterator<Item = Result<(u32, u32), SimilarError>> + 'a>;

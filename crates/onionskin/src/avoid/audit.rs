@@ -6,9 +6,11 @@ use std::path::Path;
 use onionskin_extract::url::site;
 use onionskin_mirror::avoid::{AuditParams, Audited, AvoidList, Date, Matcher, Seen, audit_entry};
 use onionskin_mirror::place;
-use onionskin_store::Atlas;
+use onionskin_similar::Resources;
+use onionskin_store::{Atlas, MemoryBudget};
 
 use super::{AvoidError, NONE, documents, open};
+use crate::collections::trivial::{self, Trivial};
 
 /// An entry of the old list, judged.
 #[derive(Clone, Debug)]
@@ -24,27 +26,14 @@ pub struct AuditedEntry {
 /// What each document is connected with by similar pairs: the smallest of them, as collections see it. Four bytes a document.
 fn connected(atlas: &Atlas) -> Result<Vec<u32>, AvoidError> {
     let n = documents(atlas);
-    let mut parent: Vec<u32> = (0..u32::try_from(n).unwrap_or(u32::MAX)).collect();
-    fn find(parent: &mut [u32], mut at: u32) -> u32 {
-        while parent[at as usize] != at {
-            let up = parent[parent[at as usize] as usize];
-            parent[at as usize] = up;
-            at = up;
-        }
-        at
-    }
-    let mut paired = vec![false; parent.len()];
-    for pair in atlas.pairs()? {
-        let pair = pair?;
-        if u64::from(pair.b) >= n {
-            return Err(AvoidError::Document { table: "pairs", doc: pair.b, documents: n });
-        }
-        let (a, b) = (find(&mut parent, pair.a), find(&mut parent, pair.b));
-        parent[a.max(b) as usize] = a.min(b);
-        paired[pair.a as usize] = true;
-        paired[pair.b as usize] = true;
-    }
-    Ok((0..parent.len()).map(|at| if paired[at] { find(&mut parent, at as u32) } else { NONE }).collect())
+    let memory = MemoryBudget::default_for_machine();
+    let resources = Resources { memory, threads: 1, work_dir: std::env::temp_dir() };
+    let mut least_of = vec![NONE; usize::try_from(n).unwrap_or(usize::MAX)];
+    trivial::find(atlas, Trivial::Transitive, n, &resources, |doc, least| {
+        least_of[doc as usize] = least;
+        Ok(())
+    })?;
+    Ok(least_of)
 }
 
 /// Judges every entry of a list by a new atlas. A page under an entry's rules is a copy of the principal when one of its cluster is in

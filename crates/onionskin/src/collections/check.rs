@@ -11,7 +11,7 @@ use onionskin_store::table::CollectionPageRow;
 use onionskin_store::{Atlas, MemoryBudget};
 
 use super::trivial::{self, Trivial};
-use super::{FIXED_BYTES, open_links};
+use super::{FIXED_BYTES, dense, open_links};
 
 /// Pages of groups that are looked at in one pass over the links.
 const BATCH_PAGES: usize = 1 << 20;
@@ -53,8 +53,8 @@ pub fn check_collections(
     let mut texts = vec![0u64; sites.len()];
     for batch in atlas.documents()?.only(&["site", "text_fp"]) {
         for row in batch?.rows() {
-            sites[row.doc as usize] = row.site.unwrap_or(NONE);
-            texts[row.doc as usize] = row.text_fp.unwrap_or(0);
+            *dense(&mut sites, row.doc)? = row.site.unwrap_or(NONE);
+            *dense(&mut texts, row.doc)? = row.text_fp.unwrap_or(0);
         }
     }
     let mut clustered = Vec::new();
@@ -156,6 +156,6 @@ fn group_of(rows: &[CollectionPageRow], web: &Web) -> Group {
                 .collect(),
         })
         .collect();
-    let slots = rows.iter().map(|row| row.slot + 1).max().unwrap_or(0);
+    let slots = rows.iter().map(|row| row.slot.saturating_add(1)).max().unwrap_or(0);
     Group { slots, root: 0, principal: 0, replicas }
 }

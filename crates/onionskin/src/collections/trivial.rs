@@ -55,7 +55,7 @@ impl FromStr for Trivial {
 }
 
 /// Hands out every document that has copies with the smallest document of its cluster, in order.
-pub(super) fn find(
+pub(crate) fn find(
     atlas: &Atlas,
     trivial: Trivial,
     documents: u64,

@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -6,6 +5,7 @@ use onionskin_similar::cluster::Clustering;
 use onionskin_testkit::{Preset, WarcOptions, Web, WebSpec};
 
 use super::*;
+use crate::testing::files;
 use crate::{Quiet, scan, similar};
 
 /// A web with copies, mirrors and links.
@@ -40,22 +40,6 @@ fn one_by_one(params: &RunParams) {
     }
 }
 
-fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(here) = folders.pop() {
-        for entry in fs::read_dir(here).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                found.insert(path.strip_prefix(folder).unwrap().to_owned(), fs::read(path).unwrap());
-            }
-        }
-    }
-    found
-}
-
 #[test]
 fn a_run_leaves_the_bytes_of_its_stages() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +61,7 @@ fn a_run_leaves_the_bytes_of_its_stages() {
                 let found = files(&whole.scan.atlas);
                 assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
                 for (name, bytes) in &found {
-                    assert!(*bytes == expected[name], "{recipe} {memory} {threads}: {}", name.display());
+                    assert!(*bytes == expected[name], "{recipe} {memory} {threads}: {name}");
                 }
                 assert!(summary.similar.summary().unwrap().near_pairs > 0);
                 assert!(summary.collections.summary().unwrap().counts.groups > 0);
