@@ -1,3 +1,4 @@
-//! What a web looks like: figures.
+//! How much is copied, and where: statistics, figures, reports.
 
 pub mod figure;
+pub mod report;
