@@ -1,3 +1,4 @@
-//! What a web looks like: figures.
+//! What a web looks like: its parts, and figures.
 
 pub mod figure;
+pub mod graph;
