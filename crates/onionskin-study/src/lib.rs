@@ -1,4 +1,5 @@
-//! What a web looks like: its parts, and figures.
+//! What a web looks like: its parts, how copies are spread over it, and figures.
 
 pub mod figure;
 pub mod graph;
+pub mod growth;
