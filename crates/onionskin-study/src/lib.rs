@@ -3,3 +3,4 @@
 pub mod figure;
 pub mod graph;
 pub mod growth;
+pub mod power_law;
