@@ -1,5 +1,7 @@
-//! How much is copied, and where: statistics, figures, reports.
+//! How much is copied, where, and how large it all is: parts of a web, how copies are spread over it, figures, reports.
 
 pub mod figure;
 pub mod graph;
+pub mod growth;
+pub mod power_law;
 pub mod report;
