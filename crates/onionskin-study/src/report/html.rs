@@ -80,7 +80,8 @@ fn write_table(out: &mut String, table: &Table) {
     if table.folded {
         let _ = writeln!(out, "<details><summary>{}</summary>", escape(&table.title));
     }
-    let caption = if table.folded { String::new() } else { format!("<caption>{}</caption>", escape(&table.title)) };
+    let caption =
+        if table.folded { String::new() } else { format!("<caption>{}</caption>", escape(&table.title)) };
     let numeric: Vec<bool> = (0..table.columns.len())
         .map(|at| {
             table.rows.iter().any(|row| row[at].is_number())
@@ -90,12 +91,18 @@ fn write_table(out: &mut String, table: &Table) {
     let head = |out: &mut String| {
         out.push_str("<thead><tr>");
         for (name, numeric) in table.columns.iter().zip(&numeric) {
-            let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(*numeric), escape(name));
+            // The sign stays on the line of its word.
+            let name = escape(name).replace(", %", ",\u{a0}%");
+            let _ = write!(out, "<th scope=\"col\"{}>{name}</th>", class(*numeric));
         }
         out.push_str("</tr></thead>\n<tbody>\n");
     };
     let (shown, rest) = table.rows.split_at(ROWS_SHOWN.min(table.rows.len()));
-    let _ = write!(out, "<div class=\"table\" tabindex=\"0\"><table id=\"table-{}\">{caption}", escape(&table.id));
+    let _ = write!(
+        out,
+        "<div class=\"table\" tabindex=\"0\"><table id=\"table-{}\">{caption}",
+        escape(&table.id)
+    );
     head(out);
     write_rows(out, shown, &numeric);
     out.push_str("</tbody></table></div>\n");
@@ -123,13 +130,15 @@ fn write_rows(out: &mut String, rows: &[Vec<Cell>], numeric: &[bool]) {
         out.push_str("<tr>");
         for (cell, numeric) in row.iter().zip(numeric) {
             let words = escape(&cell.words());
-            let inside = match cell {
-                Cell::Address(address) if address.starts_with("http://") || address.starts_with("https://") => {
-                    format!("<a href=\"{words}\" rel=\"noreferrer nofollow\">{words}</a>")
+            let (class, inside) = match cell {
+                Cell::Address(address) => {
+                    let is_web = address.starts_with("http://") || address.starts_with("https://");
+                    let link = format!("<a href=\"{words}\" rel=\"noreferrer nofollow\">{words}</a>");
+                    (" class=\"a\"", if is_web { link } else { words })
                 }
-                _ => words,
+                _ => (class(*numeric), words),
             };
-            let _ = write!(out, "<td{}>{inside}</td>", class(*numeric));
+            let _ = write!(out, "<td{class}>{inside}</td>");
         }
         out.push_str("</tr>\n");
     }
@@ -146,7 +155,12 @@ fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             // What a page may not have, and what turns the direction of the text around it.
-            c if (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c) => out.push('\u{fffd}'),
+            c if (c.is_control() && c != '\n')
+                || ('\u{202a}'..='\u{202e}').contains(&c)
+                || ('\u{2066}'..='\u{2069}').contains(&c) =>
+            {
+                out.push('\u{fffd}')
+            }
             c => out.push(c),
         }
     }
