@@ -1,6 +1,7 @@
-//! What a web looks like: its parts, how copies are spread over it, and figures.
+//! How much is copied, where, and how large it all is: parts of a web, how copies are spread over it, figures, reports.
 
 pub mod figure;
 pub mod graph;
 pub mod growth;
 pub mod power_law;
+pub mod report;
