@@ -120,6 +120,18 @@ impl Growth {
         self.of
     }
 
+    /// What is known after some iterations.
+    pub fn at(&self, iterations: u32) -> Point {
+        let iteration = iterations.min(self.of);
+        let (mut clusters, mut duplicates) = (0, 0);
+        for ((_, size), count) in self.known(iteration) {
+            clusters += count;
+            duplicates += count * (size - 1);
+        }
+        let compared = u128::from(self.documents) * u128::from(iteration) / u128::from(self.of);
+        Point { iteration, documents_compared: compared as u64, clusters, duplicates }
+    }
+
     /// What is known after each iteration.
     pub fn curve(&self) -> Vec<Point> {
         let mut found = self.found.iter().peekable();
@@ -190,11 +202,7 @@ impl Growth {
     /// fraction of its iterations. Between two iterations of that one it is a straight line. `None` where the reference says nothing.
     pub fn estimate_from(&self, reference: &Reference, iterations: u32) -> Option<Guess> {
         let fraction = f64::from(iterations.min(self.of)) / f64::from(self.of);
-        let (mut clusters, mut duplicates) = (0, 0);
-        for ((_, size), count) in self.known(iterations) {
-            clusters += count;
-            duplicates += count * (size - 1);
-        }
+        let Point { clusters, duplicates, .. } = self.at(iterations);
         let documents = self.documents as f64;
         let whole = |found: u64, shares: &[f64]| {
             let share = share_at(shares, fraction).filter(|share| *share > 0.0)?;

@@ -175,6 +175,7 @@ proptest! {
             let (count, duplicates) = (known().count() as u64, known().map(|(size, _)| size - 1).sum::<u64>());
             prop_assert_eq!((point.iteration, point.clusters, point.duplicates), (iteration, count, duplicates));
             prop_assert_eq!(point.documents_compared, documents * u64::from(iteration) / u64::from(of));
+            prop_assert_eq!(growth.at(iteration), *point);
             let estimate = growth.estimate(iteration);
             for interval in [estimate.duplicates, estimate.clusters, estimate.unique, estimate.share] {
                 prop_assert!(interval.low <= interval.value && interval.value <= interval.high);

@@ -34,6 +34,7 @@ pub(super) fn own(search: &Search, chunking: Option<&str>) -> String {
         Search::Resemblance { threshold, .. } => format!("resemblance-{chunking}-{}", percent(*threshold)),
         Search::Overlap { threshold, .. } => format!("overlap-{chunking}-{}", threshold.get()),
         Search::Paragraphs { share } => format!("paragraphs-{}", percent(*share)),
+        Search::Subcollections { iterations, of } => format!("{PARAGRAPHS}-{iterations}-of-{of}"),
     }
 }
 
@@ -50,7 +51,8 @@ pub(super) fn all(search: &Search, chunking: Option<&str>) -> Vec<LevelName> {
         names.push(PARAGRAPHS.to_owned());
     }
     let own = own(search, chunking);
-    if !names.contains(&own) {
+    // What is not complete is no level: copies that were not looked for would count as unique.
+    if !names.contains(&own) && !matches!(search, Search::Subcollections { .. }) {
         names.push(own);
     }
     names.iter().filter_map(|name| LevelName::new(name)).collect()
@@ -109,8 +111,8 @@ fn equal_paragraphs(staging: &Staging, resources: &Resources) -> Result<Rows, Si
     let mut duplicates = duplicates.finish()?.peekable();
     let mut take = |before: Option<u32>, found: &mut Rows| -> Result<Option<u32>, SimilarError> {
         let mut last = None;
-        while let Some(pair) =
-            duplicates.next_if(|pair| pair.as_ref().map_or(true, |(doc, _)| before.is_none_or(|at| *doc <= at)))
+        while let Some(pair) = duplicates
+            .next_if(|pair| pair.as_ref().map_or(true, |(doc, _)| before.is_none_or(|at| *doc <= at)))
         {
             let (doc, original) = pair?;
             found.push((doc, original))?;
@@ -184,7 +186,15 @@ mod tests {
         assert_eq!(spelled(&resemblance(0.975), Some("w4")), "exact resemblance-w4-97_5");
         assert_eq!(spelled(&resemblance(1.0), Some("w4")), "exact resemblance-w4-100");
         assert_eq!(spelled(&overlap, Some("l4")), "exact overlap-l4-15");
-        assert_eq!(spelled(&Search::Paragraphs { share: 0.5 }, Some("sp")), "exact paragraphs-100 paragraphs-50");
+        assert_eq!(
+            spelled(&Search::Paragraphs { share: 0.5 }, Some("sp")),
+            "exact paragraphs-100 paragraphs-50"
+        );
         assert_eq!(spelled(&Search::Paragraphs { share: 1.0 }, Some("sp")), "exact paragraphs-100");
+        let first = Search::Subcollections { iterations: 10, of: 50 };
+        assert_eq!(
+            (spelled(&first, Some("sp")).as_str(), own(&first, None).as_str()),
+            ("exact", "paragraphs-100-10-of-50")
+        );
     }
 }
