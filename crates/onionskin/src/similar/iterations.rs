@@ -67,11 +67,12 @@ pub(super) fn search(
     resources: &Resources,
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<IterationSummary, SimilarError> {
-    let mut by_copy = Bits::new(documents);
+    let [mut by_copy, mut copied] = [(); 2].map(|()| Bits::new(documents));
     let mut n_copies = 0;
     for copy in copies() {
         let (doc, text) = copy?;
         n_copies += 1;
+        copied.set(text);
         if deal.draws(doc) {
             by_copy.set(text);
         }
@@ -125,7 +126,7 @@ pub(super) fn search(
         };
     }
     add(&mut growth, cluster, deal);
-    Ok(summary(&growth, deal))
+    Ok(summary(&growth, deal, n_copies, copied.count()))
 }
 
 /// Copies of a text that was not drawn are known, but what else is in their cluster is not.
@@ -137,10 +138,15 @@ fn add(growth: &mut Growth, cluster: Option<(u32, u64, u32)>, deal: Deal) {
     }
 }
 
-fn summary(growth: &Growth, deal: Deal) -> IterationSummary {
+/// `copies` are copies of `texts` texts.
+fn summary(growth: &Growth, deal: Deal, copies: u64, texts: u64) -> IterationSummary {
     let found = growth.at(deal.iterations);
     let estimate = growth.estimate(deal.iterations);
     let ends = |interval: Interval| [interval.value, interval.low, interval.high];
+    // Copies of texts are all known, also in clusters that were not drawn: each is a duplicate, and neither they nor their texts are unique.
+    let at_least = |known: f64, interval: Interval| ends(interval).map(|end| end.max(known));
+    let share = if growth.documents() == 0 { 0.0 } else { copies as f64 / growth.documents() as f64 };
+    let not_copied = growth.documents().saturating_sub(copies + texts) as f64;
     IterationSummary {
         iterations: deal.iterations,
         of: deal.of,
@@ -148,8 +154,8 @@ fn summary(growth: &Growth, deal: Deal) -> IterationSummary {
         clusters: found.clusters,
         duplicates: found.duplicates,
         estimated_clusters: ends(estimate.clusters),
-        estimated_duplicates: ends(estimate.duplicates),
-        estimated_unique: ends(estimate.unique),
-        estimated_share: ends(estimate.share),
+        estimated_duplicates: at_least(copies as f64, estimate.duplicates),
+        estimated_unique: ends(estimate.unique).map(|end| end.min(not_copied)),
+        estimated_share: at_least(share, estimate.share),
     }
 }

@@ -568,3 +568,17 @@ fn iterations_that_are_none() {
         assert!(matches!(refused, Err(SimilarError::Parameters(_))), "{iterations} of {of}");
     }
 }
+
+#[test]
+fn copies_of_texts_that_were_not_drawn_are_known_all_the_same() {
+    // Two of everything: the first of many iterations finds few of them, and none can be missing.
+    let text = |n: usize| format!("Text {n} begins. It goes on about thing{n}. It ends with word{n}.");
+    let made = made_of((0..60).map(|n| text(n / 2)).collect());
+    let mut params = made.params();
+    params.search = Search::Subcollections { iterations: 1, of: 30 };
+    let found = similar(&params, &Quiet).unwrap().iterations.unwrap();
+    assert!(found.duplicates < 10, "{found:?}");
+    let [value, low, high] = found.estimated_duplicates;
+    assert!(low == 30.0 && value >= low && high >= value, "{found:?}");
+    assert_eq!((found.estimated_share[1], found.estimated_unique), (0.5, [0.0; 3]));
+}
