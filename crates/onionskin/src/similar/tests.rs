@@ -477,7 +477,7 @@ fn memberships(clusters: &[ClusterRow]) -> BTreeMap<u32, u32> {
 
 #[test]
 fn the_first_iterations_find_whole_clusters_and_estimate_the_rest() {
-    use onionskin_study::growth::{Growth, subcollection};
+    use onionskin_study::growth::subcollection;
     let (texts, truth) = paragraphs_in_any_order(3_000, 5);
     let made = made_of(texts);
     let seed = Atlas::open(made.atlas()).unwrap().manifest().seed;
@@ -491,12 +491,16 @@ fn the_first_iterations_find_whole_clusters_and_estimate_the_rest() {
         params.search = Search::Subcollections { iterations, of };
         let found = similar(&params, &Quiet).unwrap();
         let drawn = |docs: &[u32]| docs.iter().any(|doc| subcollection(*doc, of, seed) < iterations);
-        let mut growth = Growth::new(3_000, of);
+        let outside = 1.0 - f64::from(iterations) / f64::from(of);
+        let (mut clusters, mut duplicates, mut beyond_copies) = (0u64, 0u64, 0.0);
         let mut expected: BTreeMap<u32, u32> = BTreeMap::new();
         for docs in truth.values().filter(|docs| docs.len() > 1) {
             if drawn(docs) {
-                let first = docs.iter().map(|doc| subcollection(*doc, of, seed)).min().unwrap();
-                growth.add(docs.len() as u64, first);
+                clusters += 1;
+                duplicates += docs.len() as u64 - 1;
+                let texts: BTreeSet<&str> =
+                    docs.iter().map(|doc| made.texts[*doc as usize].as_str()).collect();
+                beyond_copies += (texts.len() - 1) as f64 / (1.0 - outside.powi(docs.len() as i32));
                 expected.extend(docs.iter().map(|doc| (*doc, docs[0])));
                 continue;
             }
@@ -510,20 +514,23 @@ fn the_first_iterations_find_whole_clusters_and_estimate_the_rest() {
         }
         assert_eq!(memberships(&made.clusters()), expected, "{iterations} of {of}");
         let summary = found.iterations.unwrap();
-        let (point, estimate) = (growth.at(iterations), growth.estimate(iterations));
-        assert_eq!(
-            (summary.documents, summary.clusters, summary.duplicates),
-            (3_000, point.clusters, point.duplicates)
-        );
-        let duplicates = estimate.duplicates;
-        assert_eq!(summary.estimated_duplicates, [duplicates.value, duplicates.low, duplicates.high]);
+        assert_eq!((summary.documents, summary.clusters, summary.duplicates), (3_000, clusters, duplicates));
+        let expected = whole.exact.copies as f64 + beyond_copies;
+        assert!((summary.estimated_duplicates[0] - expected).abs() < 1e-6, "{summary:?}: {expected}");
+        let several = truth.values().filter(|docs| docs.len() > 1);
+        let unique = 3_000 - several.clone().map(Vec::len).sum::<usize>();
+        for ([_, low, high], truth) in
+            [(summary.estimated_clusters, several.count()), (summary.estimated_unique, unique)]
+        {
+            assert!((low - 1e-6..=high + 1e-6).contains(&(truth as f64)), "{summary:?}, {truth}");
+        }
         let [_, low, high] = summary.estimated_duplicates;
-        assert!((low..=high).contains(&(in_all as f64)), "{summary:?}, {in_all} in all");
+        assert!((low - 1e-6..=high + 1e-6).contains(&(in_all as f64)), "{summary:?}, {in_all} in all");
         assert!(found.paragraphs.is_none());
         let atlas = Atlas::open(made.atlas()).unwrap();
         let noted = &atlas.manifest().stages["similar"];
         assert_eq!((&noted["iterations"], &noted["of"]), (&json!(iterations), &json!(of)));
-        assert_eq!(noted["found"]["iterations"]["duplicates"], json!(point.duplicates));
+        assert_eq!(noted["found"]["iterations"]["duplicates"], json!(duplicates));
         if iterations == of {
             let all = in_all as f64;
             assert_eq!((summary.duplicates, summary.estimated_duplicates), (in_all, [all, all, all]));
