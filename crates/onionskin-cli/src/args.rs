@@ -236,9 +236,9 @@ pub(crate) struct SimilarArgs {
     #[arg(value_hint = ValueHint::DirPath)]
     pub atlas: PathBuf,
     /// resemblance (of shingle sets), overlap (a number of shared chunks), paragraphs (a share of identical shingle
-    /// paragraphs) or exact.
-    #[arg(long, default_value = "resemblance", value_name = "METHOD")]
-    pub method: Method,
+    /// paragraphs) or exact [default: resemblance; with --iterations, paragraphs]
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<Method>,
     /// What makes two documents similar, at least: a resemblance or share, as in 0.9 or 90%; with overlap, a number of chunks
     /// [default: 0.9; 15 chunks of four lines or 25 of two; half of the paragraphs]
     #[arg(long, value_name = "T")]
@@ -253,7 +253,7 @@ pub(crate) struct SimilarArgs {
     #[arg(long, value_name = "BxR", conflicts_with = "exact", value_parser = bands)]
     pub bands: Option<FeatureFilter>,
     /// A named set of parameters: sgm98-4 (four-line chunks, 15 shared) or sgm98-2 (two-line chunks, 25 shared).
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["method", "threshold", "chunking", "exact", "filter", "bands"])]
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["method", "threshold", "chunking", "exact", "filter", "bands", "iterations"])]
     pub preset: Option<SimilarPreset>,
     /// The chunks that overlap counts: l4, l2, sent, para, w4 ...
     #[arg(long, value_name = "CHUNKING")]
@@ -261,6 +261,13 @@ pub(crate) struct SimilarArgs {
     /// What finds overlaps: prefix, iceberg or sort. The answer is the same.
     #[arg(long, default_value = "prefix", value_name = "ENGINE")]
     pub engine: Engine,
+    /// Compare only N of --of subcollections with everything, and estimate how many duplicates there are in all: documents with the same shingle paragraphs.
+    /// Pairs and clusters are those that were found.
+    #[arg(long, value_name = "N", requires = "of", value_parser = clap::value_parser!(u32).range(1..))]
+    pub iterations: Option<u32>,
+    /// How many subcollections documents are dealt out to, by chance.
+    #[arg(long, value_name = "M", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..))]
+    pub of: Option<u32>,
     /// centred (every member is similar to the centre) or transitive (everything that is connected).
     #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
     pub cluster: Clustering,

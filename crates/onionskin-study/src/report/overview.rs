@@ -697,15 +697,12 @@ fn growth(findings: &Findings) -> Section {
     section.say(
         "A search that compares one part of the collection after the other with all of it knows every cluster that has a document in one of the parts so far. Parts are drawn by chance, so the first ones speak for the rest: what is found early tells what there will be in the end.",
     );
-    let columns = [
-        "Level",
-        "Iterations, %",
-        "Clusters found",
-        "Duplicates found",
-        "Duplicates in the end, estimated",
-        "Estimated by the reference",
-        "Duplicates in the end",
-    ];
+    let mut columns =
+        vec!["Level", "Iterations, %", "Clusters found", "Duplicates found", "Duplicates in the end, estimated"];
+    if findings.reference.is_some() {
+        columns.push("Estimated by the reference");
+    }
+    columns.push("Duplicates in the end");
     let mut table = Table::new("estimates", "What the first iterations tell of the end", &columns);
     for (at, level) in findings.levels.iter().enumerate() {
         let growth = &level.counts.growth;
@@ -718,19 +715,19 @@ fn growth(findings: &Findings) -> Section {
             let iterations = (of * percent).div_ceil(100).clamp(1, of);
             let Some(point) = curve.get(iterations as usize - 1) else { continue };
             let share = growth.estimate(iterations).share;
-            let guess = findings
-                .reference
-                .as_ref()
-                .and_then(|(_, reference)| growth.estimate_from(reference, iterations));
-            table.row([
+            let mut row: Vec<Cell> = vec![
                 level.title.clone().into(),
                 Cell::Number(100.0 * f64::from(iterations) / f64::from(of), 0),
                 point.clusters.into(),
                 point.duplicates.into(),
                 Cell::ShareBetween(share.value, share.low, share.high),
-                guess.map_or(Cell::None, |guess| Cell::Share(guess.share)),
-                Cell::Share(level.counts.whole.duplicate_share()),
-            ]);
+            ];
+            if let Some((_, reference)) = &findings.reference {
+                let guess = growth.estimate_from(reference, iterations);
+                row.push(guess.map_or(Cell::None, |guess| Cell::Share(guess.share)));
+            }
+            row.push(Cell::Share(level.counts.whole.duplicate_share()));
+            table.row(row);
         }
         // One figure for the main level and one for the paper's own, or they would all look alike.
         if at != findings.main && level.name != "paragraphs-100" {
@@ -760,7 +757,7 @@ fn growth(findings: &Findings) -> Section {
                     dashed: false,
                 },
                 LineSeries {
-                    name: "duplicates in the end, estimated, with 95 % interval".to_owned(),
+                    name: "duplicates in the end, estimated (95 % interval)".to_owned(),
                     points: estimated.iter().map(|(at, interval)| (f64::from(*at), interval.value)).collect(),
                     band: Some(estimated.iter().map(|(_, interval)| (interval.low, interval.high)).collect()),
                     dashed: true,
@@ -771,11 +768,11 @@ fn growth(findings: &Findings) -> Section {
         let half = curve.get((of / 2).max(1) as usize - 1);
         let early = growth.estimate((of / 5).max(1)).share;
         let sentence = format!(
-            "At the level “{}” half of the iterations find {} of the duplicates. A fifth of them would have told that {} of the documents are duplicates, give or take {}; it is {}.",
+            "At the level “{}” half of the iterations find {} of the duplicates. A fifth of them would have told that {} of the documents are duplicates, give or take {:.1} points; it is {}.",
             level.title,
             percent(share(half.map_or(0, |point| point.duplicates), level.counts.whole.duplicates())),
             percent(early.value),
-            percent((early.high - early.low) / 2.0),
+            100.0 * (early.high - early.low) / 2.0,
             percent(level.counts.whole.duplicate_share())
         );
         section.show(&format!("growth-{}", level.name), Figure::Lines(figure), sentence);
