@@ -55,9 +55,9 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Run the whole job on a small generated web, and show what was planted and what was seen.
     Demo(DemoArgs),
-    /// Do the whole job: scan, similar, collections.
+    /// Do the whole job: scan, similar, collections, report.
     ///
-    /// The same as the three commands one after the other, with the same result, in one process: texts are read once as long as memory
+    /// The same as the four commands one after the other, with the same result, in one process: texts are read once as long as memory
     /// lasts. A run that was stopped goes on where it was when the same command is given again. Without links between documents
     /// there are no collections, and their search is left out.
     Run(Box<crate::commands::run::RunArgs>),
@@ -77,6 +77,12 @@ pub(crate) enum Command {
     /// Needs what `similar` found. Every copy is told against its principal: how much of it there is, what is missing, changed and
     /// added, and which of the two is newer.
     Collections(crate::commands::collections::CollectionsArgs),
+    /// Tell how much is copied and where, as one page with figures, JSON and CSV; or what has changed between two crawls.
+    ///
+    /// Tells of every level of likeness that was searched for (`similar --for-report` adds one without replacing clusters), of what a crawl by links would reach,
+    /// of sizes and growth of clusters, of collections, sites, aliases and costs. With two atlases it tells what is new in the second, what is gone,
+    /// and what is still copied.
+    Report(crate::commands::report::ReportArgs),
     /// Make the list of what the next crawl can skip, as files for crawlers; replay it, audit it, find stand-ins for dead pages.
     ///
     /// Needs what `collections` found. No rule holds for a page that is known and not to be skipped.

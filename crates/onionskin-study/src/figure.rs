@@ -3,6 +3,7 @@
 //! A figure is a description; it is drawn when it is asked for, for a file or for a page that has colours of its own. The same numbers give the same bytes.
 
 use kuva::prelude::*;
+use kuva::render::layout::AxisLabelOverlap;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
@@ -121,15 +122,18 @@ const LABELLED: usize = 12;
 const LABEL_CHARS: usize = 28;
 /// Points of a series: more would be drawn over each other.
 const MOST_POINTS: usize = 1_500;
+/// Shapes of points, so that colour is not all that tells series apart.
+const MARKERS: [MarkerShape; 4] =
+    [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond];
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 440.0;
 
 impl Figure {
     /// As text. `id` is told apart from those of other figures on the same page.
     pub fn svg(&self, ink: Ink, id: &str) -> String {
-        let (plots, layout) = self.plots();
-        let svg = renumber(&render_to_svg(plots, layout), id);
-        let svg = scalable(&svg);
+        let (plots, layout) = self.plots(true);
+        let svg = close_tips(&render_to_svg(plots, layout));
+        let svg = scalable(&renumber(&svg, id));
         match ink {
             Ink::File => svg,
             Ink::Page => inherit_colours(&svg),
@@ -138,13 +142,14 @@ impl Figure {
 
     /// As pixels, two for each unit of the SVG.
     pub fn png(&self) -> Result<Vec<u8>, FigureError> {
-        let (plots, layout) = self.plots();
+        let (plots, layout) = self.plots(false);
         render_to_png(plots, layout, 2.0).map_err(FigureError)
     }
 
-    fn plots(&self) -> (Vec<Plot>, Layout) {
+    /// With words that appear under the pointer, where there is one.
+    fn plots(&self, with_tips: bool) -> (Vec<Plot>, Layout) {
         match self {
-            Figure::Bars(bars) => bars.plots(),
+            Figure::Bars(bars) => bars.plots(with_tips),
             Figure::Sizes(sizes) => sizes.plots(),
             Figure::Lines(lines) => lines.plots(),
             Figure::Collections(points) => collections(points),
@@ -154,6 +159,24 @@ impl Figure {
 
 fn colour(nth: usize) -> &'static str {
     COLOURS[nth % COLOURS.len()]
+}
+
+/// The library forgets to end the groups that it makes for the words of bars side by side, so that everything after them is clipped like the bars.
+fn close_tips(svg: &str) -> String {
+    const TIP: &str = "</title><rect ";
+    if svg.matches("<g").count() - svg.matches("</g>").count() != svg.matches(TIP).count() {
+        return svg.to_owned();
+    }
+    let mut out = String::with_capacity(svg.len());
+    let mut rest = svg;
+    while let Some(at) = rest.find(TIP) {
+        let end = rest[at..].find("/>").map_or(rest.len(), |end| at + end + 2);
+        out.push_str(&rest[..end]);
+        out.push_str("</g>");
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
 }
 
 /// The library numbers what clips by a counter of the process. Here numbers begin at 1 in every picture, so that the same numbers give the same bytes, and
@@ -221,6 +244,17 @@ fn ticks() -> TickFormat {
     TickFormat::Custom(std::sync::Arc::new(short))
 }
 
+/// What the colours mean. Said in so many words, since the library guesses how much room the names take, and takes a group of bars for one.
+fn legend<'a>(series: impl Iterator<Item = (&'a str, LegendShape, bool)>) -> Vec<LegendEntry> {
+    let entry = |(nth, (name, shape, dashed)): (usize, (&str, LegendShape, bool))| LegendEntry {
+        label: plain(name),
+        color: colour(nth).to_owned(),
+        shape,
+        dasharray: dashed.then(|| "8 4".to_owned()),
+    };
+    series.enumerate().map(entry).collect()
+}
+
 /// What all figures have.
 fn dressed(layout: Layout, title: &str, x_label: &str, y_label: &str) -> Layout {
     layout
@@ -238,7 +272,7 @@ fn dressed(layout: Layout, title: &str, x_label: &str, y_label: &str) -> Layout 
 }
 
 impl Bars {
-    fn plots(&self) -> (Vec<Plot>, Layout) {
+    fn plots(&self, with_tips: bool) -> (Vec<Plot>, Layout) {
         let mut bar = BarPlot::new().with_width(0.8);
         let mut tips = Vec::new();
         for (at, group) in self.groups.iter().enumerate() {
@@ -250,16 +284,20 @@ impl Bars {
                 tips.push(plain(&format!("{group}, {name}: {}", short((value(values) * 1e3).round() / 1e3))));
             }
         }
-        bar = bar.with_tooltip_labels(tips);
+        if with_tips {
+            bar = bar.with_tooltip_labels(tips);
+        }
         if self.stacked {
             bar = bar.with_stacked();
         }
-        let names: Vec<String> = self.series.iter().map(|(name, _)| plain(name)).collect();
-        if names.len() > 1 && !self.groups.is_empty() {
-            bar = bar.with_legend(names.iter().map(String::as_str).collect());
-        }
         let plots = vec![Plot::from(bar)];
-        let layout = Layout::auto_from_plots(&plots).with_y_tick_format(ticks());
+        let mut layout = Layout::auto_from_plots(&plots)
+            .with_y_tick_format(ticks())
+            .with_x_label_overlap(AxisLabelOverlap::Stagger);
+        if self.series.len() > 1 && !self.groups.is_empty() {
+            let names = self.series.iter().map(|(name, _)| (name.as_str(), LegendShape::Rect, false));
+            layout = layout.with_legend_entries(legend(names));
+        }
         (plots, dressed(layout, &self.title, &self.x_label, &self.y_label))
     }
 }
@@ -267,7 +305,6 @@ impl Bars {
 impl Sizes {
     fn plots(&self) -> (Vec<Plot>, Layout) {
         let mut plots: Vec<Plot> = Vec::new();
-        let markers = [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond];
         for (nth, series) in self.series.iter().enumerate() {
             let points = thinned(&series.points);
             if points.is_empty() {
@@ -276,13 +313,12 @@ impl Sizes {
             let scatter = ScatterPlot::new()
                 .with_data(points.iter().map(|(size, count)| (*size as f64, *count)))
                 .with_color(colour(nth))
-                .with_marker(markers[nth % markers.len()])
+                .with_marker(MARKERS[nth % MARKERS.len()])
                 .with_size(4.0)
                 .with_marker_opacity(0.75)
                 .with_tooltip_labels(points.iter().map(|(size, count)| {
                     plain(&format!("{}: {} of size {size}", series.name, short(*count)))
-                }))
-                .with_legend(plain(&series.name));
+                }));
             plots.push(scatter.into());
             if let Some(ends) = series.line {
                 plots.push(LinePlot::new().with_data(ends).with_color(colour(nth)).with_dashed().into());
@@ -291,7 +327,18 @@ impl Sizes {
         if plots.is_empty() {
             plots.push(nothing());
         }
-        let layout = Layout::auto_from_plots(&plots).with_log_scale().with_tick_format(ticks());
+        // A little room around the points, or those at one would be cut in half.
+        let largest = self.series.iter().flat_map(|series| &series.points).map(|(size, _)| *size).max();
+        let layout = Layout::auto_from_plots(&plots)
+            .with_log_scale()
+            .with_tick_format(ticks())
+            .with_x_axis_min(1.5)
+            .with_x_axis_max(largest.unwrap_or(10).max(10) as f64 * 1.4)
+            .with_y_axis_min(0.7);
+        let shape = |nth: usize| LegendShape::Marker(MARKERS[nth % MARKERS.len()]);
+        let names =
+            self.series.iter().enumerate().map(|(nth, series)| (series.name.as_str(), shape(nth), false));
+        let layout = layout.with_legend_entries(legend(names));
         (plots, dressed(layout, &self.title, &self.x_label, &self.y_label))
     }
 }
@@ -337,7 +384,9 @@ impl Lines {
         if plots.is_empty() {
             plots.push(nothing());
         }
-        let mut layout = Layout::auto_from_plots(&plots).with_tick_format(ticks());
+        let names = self.series.iter().map(|series| (series.name.as_str(), LegendShape::Line, series.dashed));
+        let mut layout =
+            Layout::auto_from_plots(&plots).with_tick_format(ticks()).with_legend_entries(legend(names));
         for (value, name) in &self.marks {
             let mark = ReferenceLine::horizontal(*value).with_color("#7f7f7f").with_label(plain(name));
             layout = layout.with_reference_line(mark);

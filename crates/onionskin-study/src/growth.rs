@@ -110,6 +110,11 @@ impl Growth {
         }
     }
 
+    /// Corrects the number of documents, for a collection that is counted while its clusters are.
+    pub fn set_documents(&mut self, documents: u64) {
+        self.documents = documents;
+    }
+
     /// Documents of the collection.
     pub fn documents(&self) -> u64 {
         self.documents

@@ -66,6 +66,41 @@ fn bars_say_what_they_are() {
 }
 
 #[test]
+fn every_group_that_begins_ends() {
+    let bars = |n: usize, stacked| {
+        let series = (0..n).map(|nth| (format!("s{nth}"), vec![1.0, 2.0, 0.0])).collect();
+        let groups = ["a", "b", "c"].map(str::to_owned).to_vec();
+        Figure::Bars(Bars { groups, series, stacked, ..Bars::default() })
+    };
+    let sizes = Figure::Sizes(Sizes {
+        series: vec![SizeSeries {
+            name: "all".to_owned(),
+            points: vec![(2, 10), (3, 5), (9, 1)],
+            line: Some([(2.0, 10.0), (9.0, 1.0)]),
+        }],
+        ..Sizes::default()
+    });
+    let points = Figure::Collections(vec![point(3, 40, "a", "mirror"), point(2, 5, "b", "noise")]);
+    for figure in [bars(1, false), bars(3, false), bars(2, true), sizes, points] {
+        let svg = figure.svg(Ink::File, "x");
+        let begun = svg.matches("<g ").count() + svg.matches("<g>").count();
+        assert_eq!(begun, svg.matches("</g>").count(), "{figure:?}");
+        assert!(svg.contains("<title>") && svg.ends_with("</svg>"));
+    }
+    // Also one after the other: what is named below a figure is not part of what is clipped.
+    let svg = bars(3, false).svg(Ink::File, "x");
+    let mut depth = 0;
+    for (at, _) in svg.match_indices(['<']) {
+        depth += i32::from(svg[at..].starts_with("<g ")) - i32::from(svg[at..].starts_with("</g>"));
+        assert!(
+            !svg[at..].starts_with("<text")
+                || svg[at..].find(">s1<").is_none_or(|next| next > 120)
+                || depth == 0
+        );
+    }
+}
+
+#[test]
 fn too_many_points_are_gathered() {
     let points: Vec<(u64, u64)> = (2..40_000).map(|size| (size, 1 + 1_000_000 / (size * size))).collect();
     let thin = thinned(&points);

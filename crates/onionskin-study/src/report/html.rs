@@ -91,7 +91,9 @@ fn write_table(out: &mut String, table: &Table) {
     let head = |out: &mut String| {
         out.push_str("<thead><tr>");
         for (name, numeric) in table.columns.iter().zip(&numeric) {
-            let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(*numeric), escape(name));
+            // The sign stays on the line of its word.
+            let name = escape(name).replace(", %", ",\u{a0}%");
+            let _ = write!(out, "<th scope=\"col\"{}>{name}</th>", class(*numeric));
         }
         out.push_str("</tr></thead>\n<tbody>\n");
     };
@@ -128,15 +130,15 @@ fn write_rows(out: &mut String, rows: &[Vec<Cell>], numeric: &[bool]) {
         out.push_str("<tr>");
         for (cell, numeric) in row.iter().zip(numeric) {
             let words = escape(&cell.words());
-            let inside = match cell {
-                Cell::Address(address)
-                    if address.starts_with("http://") || address.starts_with("https://") =>
-                {
-                    format!("<a href=\"{words}\" rel=\"noreferrer nofollow\">{words}</a>")
+            let (class, inside) = match cell {
+                Cell::Address(address) => {
+                    let is_web = address.starts_with("http://") || address.starts_with("https://");
+                    let link = format!("<a href=\"{words}\" rel=\"noreferrer nofollow\">{words}</a>");
+                    (" class=\"a\"", if is_web { link } else { words })
                 }
-                _ => words,
+                _ => (class(*numeric), words),
             };
-            let _ = write!(out, "<td{}>{inside}</td>", class(*numeric));
+            let _ = write!(out, "<td{class}>{inside}</td>");
         }
         out.push_str("</tr>\n");
     }
