@@ -47,6 +47,8 @@ pub struct Bars {
     pub series: Vec<(String, Vec<f64>)>,
     /// Whether bars of a group stand on top of each other.
     pub stacked: bool,
+    /// Whether bars lie, so that long names of groups have room.
+    pub lying: bool,
 }
 
 /// Counts of sizes, in several series, each with the law that was fitted.
@@ -125,8 +127,11 @@ const MOST_POINTS: usize = 1_500;
 /// Shapes of points, so that colour is not all that tells series apart.
 const MARKERS: [MarkerShape; 4] =
     [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond];
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 440.0;
+/// Narrow enough that letters can be read on a phone, where all of it is seen at once.
+/// Letters in a line of a title.
+const TITLE_CHARS: usize = 58;
+const WIDTH: f64 = 600.0;
+const HEIGHT: f64 = 400.0;
 
 impl Figure {
     /// As text. `id` is told apart from those of other figures on the same page.
@@ -257,16 +262,17 @@ fn legend<'a>(series: impl Iterator<Item = (&'a str, LegendShape, bool)>) -> Vec
 
 /// What all figures have.
 fn dressed(layout: Layout, title: &str, x_label: &str, y_label: &str) -> Layout {
+    let layout = if y_label.is_empty() { layout } else { layout.with_y_label(plain(y_label)) };
     layout
         .with_title(plain(title))
         .with_x_label(plain(x_label))
-        .with_y_label(plain(y_label))
         .with_width(WIDTH)
         .with_height(HEIGHT)
-        .with_title_size(16)
+        .with_title_size(15)
         .with_label_size(14)
         .with_tick_size(13)
         .with_body_size(13)
+        .with_title_wrap(TITLE_CHARS)
         .with_legend_position(LegendPosition::OutsideBottomColumns)
         .with_legend_box(false)
 }
@@ -290,15 +296,26 @@ impl Bars {
         if self.stacked {
             bar = bar.with_stacked();
         }
+        if self.lying {
+            bar = bar.with_horizontal(true);
+        }
         let plots = vec![Plot::from(bar)];
-        let mut layout = Layout::auto_from_plots(&plots)
-            .with_y_tick_format(ticks())
-            .with_x_label_overlap(AxisLabelOverlap::Stagger);
+        let mut layout = Layout::auto_from_plots(&plots);
+        layout = if self.lying {
+            layout.with_x_tick_format(ticks())
+        } else {
+            layout.with_y_tick_format(ticks()).with_x_label_overlap(AxisLabelOverlap::Stagger)
+        };
         if self.series.len() > 1 && !self.groups.is_empty() {
             let names = self.series.iter().map(|(name, _)| (name.as_str(), LegendShape::Rect, false));
             layout = layout.with_legend_entries(legend(names));
         }
-        (plots, dressed(layout, &self.title, &self.x_label, &self.y_label))
+        // Names of groups speak for themselves where they stand beside the bars.
+        let (x_label, y_label) =
+            if self.lying { (&self.y_label, "") } else { (&self.x_label, self.y_label.as_str()) };
+        let bars = (self.groups.len() * self.series.len()) as f64;
+        let height = if self.lying { HEIGHT.max(160.0 + 22.0 * bars) } else { HEIGHT };
+        (plots, dressed(layout, &self.title, x_label, y_label).with_height(height))
     }
 }
 
@@ -446,7 +463,7 @@ fn collections(points: &[CollectionPoint]) -> (Vec<Plot>, Layout) {
         n => format!("{n} replicated collections"),
     };
     let layout = Layout::auto_from_plots(&plots).with_log_scale().with_tick_format(ticks());
-    let layout = dressed(layout, &title, "copies (cardinality)", "pages (size)").with_height(560.0);
+    let layout = dressed(layout, &title, "copies (cardinality)", "pages (size)").with_height(500.0);
     let layout = if points.iter().any(|point| point.size < 10) {
         let line = ReferenceLine::horizontal(10.0).with_color("#7f7f7f").with_label("noise below");
         layout.with_reference_line(line)

@@ -160,6 +160,7 @@ fn pages(changes: &Changes) -> Section {
             ),
         ],
         stacked: true,
+        lying: false,
     };
     let sentence = format!(
         "{} in both crawls, {} of them with another text. {} new; {} of these have a text that was there before under another address. {} gone; the texts of {} are still there under another address.",
@@ -214,17 +215,18 @@ fn pages(changes: &Changes) -> Section {
 
 fn copies(changes: &Changes) -> Section {
     let mut section = Section::new("copies", "What is still copied");
-    let both = changes.still_copied + changes.no_longer_copied;
+    let before = changes.still_copied + changes.no_longer_copied;
     section.say(format!(
-        "Of the pages that both crawls have, {} had copies before; {} of them still have. {} had none and {} now. Of the new pages {} copies of something, of those that are gone {} were.",
-        grouped(both),
+        "Of the pages that both crawls have, {} had copies before, and {} of these still {}; {} had none and {} now.",
+        grouped(before),
         grouped(changes.still_copied),
+        if changes.still_copied == 1 { "has" } else { "have" },
         grouped(changes.newly_copied),
         if changes.newly_copied == 1 { "has some" } else { "have some" },
-        match changes.new.copied {
-            1 => "1 is a copy among the".to_owned(),
-            n => format!("{} are among the", grouped(n)),
-        },
+    ));
+    section.say(format!(
+        "{} of the new pages have copies in their crawl; of the pages that are gone, {} had.",
+        grouped(changes.new.copied),
         grouped(changes.gone.copied)
     ));
     let mut table =
@@ -247,6 +249,7 @@ fn copies(changes: &Changes) -> Section {
         groups: changes.levels.iter().map(|(title, _)| title.clone()).collect(),
         series: vec![series(&changes.earlier, 0), series(&changes.later, 1)],
         stacked: false,
+        lying: true,
     };
     let told: Vec<String> = changes
         .levels

@@ -81,21 +81,23 @@ fn at_a_glance(findings: &Findings) -> Section {
         return section;
     }
     let empty = findings.documents - findings.texts.min(findings.documents);
-    section.say(format!(
-        "{} of the {} have a text{}. There {} between them.",
-        grouped(findings.texts),
-        plural(findings.documents, "document", "documents"),
-        if empty > 0 {
-            format!("; {} empty and similar to nothing", plural(empty, "is", "are"))
-        } else {
-            String::new()
-        },
-        match findings.links {
-            0 => "are no links".to_owned(),
-            1 => "is one link".to_owned(),
-            n => format!("are {} links", grouped(n)),
-        }
-    ));
+    let texts = match (findings.documents, empty) {
+        (1, 0) => "The one document has a text.".to_owned(),
+        (1, _) => "The one document is empty, and so similar to nothing.".to_owned(),
+        (n, 0) => format!("All {} documents have a text.", grouped(n)),
+        (n, _) => format!(
+            "{} of the {} documents have a text; {} empty and similar to nothing.",
+            grouped(findings.texts),
+            grouped(n),
+            plural(empty, "is", "are")
+        ),
+    };
+    let links = match findings.links {
+        0 => String::new(),
+        1 => " There is one link between them.".to_owned(),
+        n => format!(" There are {} links between them.", grouped(n)),
+    };
+    section.say(texts + &links);
     if findings.bad_records > 0 {
         section.say(format!(
             "{} of the inputs could not be read and {} left out.",
@@ -193,6 +195,7 @@ fn replication(findings: &Findings) -> Section {
             .map(|level| (level.title.clone(), shares(level)[..used].to_vec()))
             .collect(),
         stacked: false,
+        lying: false,
     };
     let first = &findings.levels[0];
     let last = findings.levels.iter().max_by_key(|level| level.counts.whole.clustered).unwrap_or(first);
@@ -235,6 +238,7 @@ fn savings(findings: &Findings) -> Section {
             ("bytes".to_owned(), findings.levels.iter().map(|level| 100.0 * in_bytes(level)).collect()),
         ],
         stacked: false,
+        lying: true,
     };
     let best = findings.levels.iter().max_by_key(|level| level.counts.duplicate_bytes);
     let sentence = match best.filter(|level| level.counts.whole.clusters > 0) {
@@ -288,6 +292,7 @@ fn near_duplicates(findings: &Findings) -> Section {
             rows.iter().map(|(_, n)| 100.0 * share(*n, documents)).collect(),
         )],
         stacked: false,
+        lying: false,
     };
     let told: Vec<String> =
         rows.iter().map(|(level, n)| format!("{} at {level} %", percent(share(*n, documents)))).collect();
@@ -344,6 +349,7 @@ fn connected(findings: &Findings, parts: &WebParts) -> Section {
             ),
         ],
         stacked: true,
+        lying: false,
     };
     let sentence = format!(
         "The core, where everything reaches everything else, has {} of the documents; {} lead to it, {} are led to from it, {} hang on these, and {} have nothing to do with it.",
@@ -423,6 +429,7 @@ fn by_part(section: &mut Section, findings: &Findings) {
             series("disconnected", |level| &level.counts.disconnected),
         ],
         stacked: false,
+        lying: true,
     };
     if let Some(level) = findings.main_level() {
         let counts = &level.counts;
@@ -638,6 +645,7 @@ fn same_site_or_not(section: &mut Section, level: &Level) {
             ),
         ],
         stacked: true,
+        lying: false,
     };
     let large = classes[..used].last().copied().unwrap_or_default();
     let sentence = format!(
@@ -697,8 +705,13 @@ fn growth(findings: &Findings) -> Section {
     section.say(
         "A search that compares one part of the collection after the other with all of it knows every cluster that has a document in one of the parts so far. Parts are drawn by chance, so the first ones speak for the rest: what is found early tells what there will be in the end.",
     );
-    let mut columns =
-        vec!["Level", "Iterations, %", "Clusters found", "Duplicates found", "Duplicates in the end, estimated"];
+    let mut columns = vec![
+        "Level",
+        "Iterations, %",
+        "Clusters found",
+        "Duplicates found",
+        "Duplicates in the end, estimated",
+    ];
     if findings.reference.is_some() {
         columns.push("Estimated by the reference");
     }
@@ -815,7 +828,7 @@ fn collections(findings: &Findings) -> Section {
         section.say("No collection of linked pages stands in more than one place.");
         return section;
     }
-    let kinds: Vec<String> = found.kinds.iter().map(|(kind, n)| format!("{} {kind}", grouped(*n))).collect();
+    let kinds: Vec<String> = found.kinds.iter().map(|(kind, n)| format!("{kind} {}", grouped(*n))).collect();
     let mut sentence = format!(
         "{} of ten pages and more {} replicated; {} outside the principal copies could be skipped, {}.",
         plural(found.groups, "collection", "collections"),
@@ -866,15 +879,22 @@ fn sites(findings: &Findings) -> Section {
         groups: names.map(str::to_owned).to_vec(),
         series: vec![("sites".to_owned(), findings.site_shares.map(|n| n as f64).to_vec())],
         stacked: false,
+        lying: false,
     };
     let [none, .., all] = findings.site_shares;
-    let sentence = format!(
-        "Of {} {} no document that is copied, and {} {} nothing else.",
-        plural(findings.sites, "site", "sites"),
-        if none == 1 { "1 has".to_owned() } else { format!("{} have", grouped(none)) },
-        grouped(all),
-        if all == 1 { "has" } else { "have" }
-    );
+    let sentence = match findings.sites {
+        1 => format!(
+            "There is one site; {} of its documents have a copy.",
+            grouped(level.counts.whole.clustered)
+        ),
+        n => format!(
+            "Of {} sites, {} {} no document with a copy; on {} every document has one.",
+            grouped(n),
+            grouped(none),
+            if none == 1 { "has" } else { "have" },
+            grouped(all)
+        ),
+    };
     section.show("sites", Figure::Bars(figure), sentence);
     let columns = ["Share of documents in clusters, %", "Sites"];
     let mut table =

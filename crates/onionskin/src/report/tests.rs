@@ -108,7 +108,8 @@ impl Truth {
         let several = || clusters.values().filter(|members| members.len() > 1);
         let reached = |members: &Vec<usize>| members.iter().any(|doc| self.reached[*doc]);
         assert_eq!(counts.clusters_reached, several().filter(|members| reached(members)).count() as u64);
-        let unique = clusters.values().filter(|members| members.len() == 1 && self.reached[members[0]]).count();
+        let unique =
+            clusters.values().filter(|members| members.len() == 1 && self.reached[members[0]]).count();
         assert_eq!(counts.unique_reached(), unique as u64);
         let bytes: u64 = several().flat_map(|members| &members[1..]).map(|doc| self.bytes[*doc]).sum();
         assert_eq!(counts.duplicate_bytes, bytes);
@@ -119,7 +120,9 @@ impl Truth {
             };
             clusters.values().map(|members| of(&members)).sum::<u64>()
         };
-        let total = |of: fn(&onionskin_study::replication::ClassCounts) -> u64| counts.classes.iter().map(of).sum::<u64>();
+        let total = |of: fn(&onionskin_study::replication::ClassCounts) -> u64| {
+            counts.classes.iter().map(of).sum::<u64>()
+        };
         assert_eq!(total(|class| class.same_site_duplicates), on_site(true));
         assert_eq!(total(|class| class.cross_site_duplicates), on_site(false));
         let sizes: Vec<u64> = counts.largest.iter().map(|cluster| cluster.documents).collect();
@@ -236,16 +239,25 @@ fn every_number_equals_the_truth() {
         paragraphs[doc as usize] = fps.to_vec();
         paragraphs[doc as usize].sort_unstable();
     }
-    let same = grouped_by(paragraphs.iter().enumerate().map(|(doc, fps)| (fps.is_empty().then_some(doc), fps)));
+    let same =
+        grouped_by(paragraphs.iter().enumerate().map(|(doc, fps)| (fps.is_empty().then_some(doc), fps)));
     let same = naive_components(n, same.into_iter().enumerate().chain(equal.iter().copied().enumerate()));
     truth.check(level("paragraphs-100"), &grouped_by(same));
-    assert_eq!(findings.main_level().unwrap().name, "resemblance-w4-90", "that of the search that clusters are from");
+    assert_eq!(
+        findings.main_level().unwrap().name,
+        "resemblance-w4-90",
+        "that of the search that clusters are from"
+    );
     assert!(findings.near.windows(2).all(|two| two[0].0 > two[1].0 && two[0].1 <= two[1].1));
 
     // What is written tells the same.
     let parsed: Value = serde_json::from_str(&json(&overview(&findings))).unwrap();
-    let tables: Vec<&Value> =
-        parsed["sections"].as_array().unwrap().iter().flat_map(|section| section["tables"].as_array().unwrap()).collect();
+    let tables: Vec<&Value> = parsed["sections"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|section| section["tables"].as_array().unwrap())
+        .collect();
     let rows = |id: &str| tables.iter().find(|table| table["id"] == id).unwrap()["rows"].as_array().unwrap();
     for (level, row) in findings.levels.iter().zip(rows("levels")) {
         let whole = &level.counts.whole;
@@ -329,7 +341,10 @@ fn duplicates_where_links_do_not_lead_are_told_and_early_iterations_tell_the_end
     let main = &findings.main_level().unwrap().counts;
     for (iterations, points) in [(10, 2.0), (25, 0.5)] {
         let guess = main.growth.estimate_from(reference, iterations).unwrap();
-        assert!(100.0 * (guess.share - main.whole.duplicate_share()).abs() < points, "{iterations}: {guess:?}");
+        assert!(
+            100.0 * (guess.share - main.whole.duplicate_share()).abs() < points,
+            "{iterations}: {guess:?}"
+        );
     }
     let table = csv(&overview(&findings)).into_iter().find(|(name, _)| name == "estimates.csv").unwrap().1;
     assert!(table.starts_with("level,iterations_percent,") && table.contains("estimated_by_the_reference"));
@@ -337,16 +352,18 @@ fn duplicates_where_links_do_not_lead_are_told_and_early_iterations_tell_the_end
 
 #[test]
 fn exponents_of_planted_sizes_are_found() {
-    let (made, _) = {
-        use onionskin_testkit::{ClusterKind, ClusterSize, ClusterSpec};
-        let size = ClusterSize::Zipf { exponent: 2.5, most: 100_000 };
-        let spec = WebSpec::of(Preset::Text, 30_000, 4)
-            .with_mean_words(20.0)
-            .with_clusters(&[ClusterSpec { kind: ClusterKind::Exact, share: 0.9, size }]);
-        Made::web(&spec)
-    };
+    let (made, _) =
+        {
+            use onionskin_testkit::{ClusterKind, ClusterSize, ClusterSpec};
+            let size = ClusterSize::Zipf { exponent: 2.5, most: 100_000 };
+            let spec = WebSpec::of(Preset::Text, 30_000, 4)
+                .with_mean_words(20.0)
+                .with_clusters(&[ClusterSpec { kind: ClusterKind::Exact, share: 0.9, size }]);
+            Made::web(&spec)
+        };
     let findings = made.study();
-    let sizes: Vec<(u64, u64)> = findings.levels[0].counts.whole.sizes.iter().map(|(size, n)| (*size, *n)).collect();
+    let sizes: Vec<(u64, u64)> =
+        findings.levels[0].counts.whole.sizes.iter().map(|(size, n)| (*size, *n)).collect();
     let law = onionskin_study::power_law::fit(&sizes, 2).unwrap();
     assert!((law.exponent - 2.5).abs() < 4.0 * law.standard_error, "{law:?}");
 }
@@ -358,10 +375,14 @@ fn small_webs_and_nothing_at_all_read_well() {
         ("one", &[("http://a.example/", "one document by itself")]),
         ("empty", &[("http://a.example/", ""), ("http://a.example/b", " ")]),
         ("no addresses", &[("", "the same words twice"), ("", "the same words twice")]),
-        ("two", &[("http://a.example/", "the same words twice"), ("http://b.example/", "the same words twice")]),
+        (
+            "two",
+            &[("http://a.example/", "the same words twice"), ("http://b.example/", "the same words twice")],
+        ),
     ];
     for (name, documents) in cases {
-        let made = if documents.is_empty() { Made::documents(&[("", "")]) } else { Made::documents(documents) };
+        let made =
+            if documents.is_empty() { Made::documents(&[("", "")]) } else { Made::documents(documents) };
         for searched in [false, true] {
             if searched {
                 made.search(Search::Resemblance { threshold: 0.9, filter: None, exact: false }, false);
@@ -369,9 +390,12 @@ fn small_webs_and_nothing_at_all_read_well() {
             let findings = made.study();
             let document = overview(&findings);
             let page = html(&document);
-            for wrong in ["NaN", "inf %", "-0", "1 documents", "1 clusters", "1 sites", "  "] {
+            for wrong in
+                ["NaN", "inf\u{a0}%", " -0", " 1 documents", " 1 clusters", " 1 sites", "the 1 ", "  "]
+            {
                 let text = page.split("<main>").nth(1).unwrap().split("</main>").next().unwrap();
-                let text: String = text.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, text)| text).collect();
+                let text: String =
+                    text.split('<').filter_map(|piece| piece.split_once('>')).map(|(_, text)| text).collect();
                 assert!(!text.contains(wrong), "{name}: {wrong:?} in {text}");
             }
             assert!(page.contains("There are no links between these documents"));
@@ -401,7 +425,10 @@ fn a_level_for_the_report_leaves_the_rest_alone() {
         true,
     );
     let after = files(&made.atlas());
-    assert!(after.contains_key("copies/overlap-l4-2/part-00000.parquet") || after.keys().any(|name| name.starts_with("copies/overlap-l4-2/")));
+    assert!(
+        after.contains_key("copies/overlap-l4-2/part-00000.parquet")
+            || after.keys().any(|name| name.starts_with("copies/overlap-l4-2/"))
+    );
     for (name, bytes) in &before {
         assert!(name == "manifest.json" || after[name] == *bytes, "{name}");
     }
@@ -410,7 +437,9 @@ fn a_level_for_the_report_leaves_the_rest_alone() {
     assert_eq!(names, ["exact", "overlap-l4-2", "resemblance-w4-90"]);
     assert_eq!(findings.main, 2);
     let found = findings.collections.as_ref().unwrap();
-    assert!(found.groups > 0 && !found.top.is_empty() && found.points.len() as u64 == found.groups + found.noise);
+    assert!(
+        found.groups > 0 && !found.top.is_empty() && found.points.len() as u64 == found.groups + found.noise
+    );
     assert!(findings.costs.iter().any(|cost| cost.stage == "similar" && cost.of == "overlap-l4-2"));
     // A new scan begins anew.
     let stages = Atlas::open(made.atlas()).unwrap().manifest().stages.clone();
@@ -435,7 +464,10 @@ fn memory_changes_nothing() {
 
 #[test]
 fn files_are_written_and_old_ones_go() {
-    let made = Made::documents(&[("http://a.example/", "words of a text"), ("http://b.example/", "words of a text")]);
+    let made = Made::documents(&[
+        ("http://a.example/", "words of a text"),
+        ("http://b.example/", "words of a text"),
+    ]);
     let folder = made.folder.path().join("out");
     fs::create_dir_all(folder.join("figures")).unwrap();
     fs::write(folder.join("figures/old.svg"), "").unwrap();
@@ -443,7 +475,11 @@ fn files_are_written_and_old_ones_go() {
     let document = overview(&made.study());
     let written = write_report(&document, &folder, true).unwrap();
     let found = files(&folder);
-    assert!(found.contains_key("report.html") && found.contains_key("report.json") && found.contains_key("mine.txt"));
+    assert!(
+        found.contains_key("report.html")
+            && found.contains_key("report.json")
+            && found.contains_key("mine.txt")
+    );
     assert!(found.contains_key("figures/replicas.svg") && found.contains_key("figures/replicas.png"));
     assert!(found.contains_key("tables/levels.csv") && !found.contains_key("figures/old.svg"));
     assert_eq!(written.files as usize, found.len() - 1);
@@ -484,7 +520,8 @@ fn two_crawls_are_compared() {
     let found = compare(&params, &Quiet).unwrap();
     assert_eq!((found.documents, found.addresses, found.without_address), ([8, 9], [7, 8], [1, 0]));
     assert_eq!((found.unchanged, found.changed), (4, 0), "edited and edited back");
-    let fate = |fate: onionskin_study::report::Fate| (fate.addresses, fate.text_elsewhere, fate.empty, fate.copied);
+    let fate =
+        |fate: onionskin_study::report::Fate| (fate.addresses, fate.text_elsewhere, fate.empty, fate.copied);
     assert_eq!(fate(found.new), (4, 2, 1, 1), "moved, new, copy3, blank");
     assert_eq!(fate(found.gone), (3, 1, 1, 0), "moved, gone, empty");
     assert_eq!((found.still_copied, found.no_longer_copied, found.newly_copied), (2, 0, 0));
