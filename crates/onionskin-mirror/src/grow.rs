@@ -16,6 +16,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::component::NONE;
 use crate::graph::Graph;
 use crate::matching::{self, Matched};
 use crate::model::{Group, Member, Merge, Replica, Role};
@@ -161,7 +162,7 @@ pub fn grow(graph: &Graph, growth: Growth) -> Vec<Group> {
         }
         let mut slots = spread(&clusters, start, &remaining);
         enforce(&clusters, &mut slots);
-        if slots.len() > 1 {
+        if slots.len() > 1 && all_copied(&slots) {
             for slot in &slots {
                 remaining.remove(&slot.cluster);
             }
@@ -273,6 +274,17 @@ fn enforce(clusters: &Clusters<'_>, slots: &mut Vec<Slot>) {
     }
 }
 
+/// Whether every replica has a page that another has too. Where the slot that growth began in was taken out, what is left may be pages
+/// that only one of them has and the others link to, and these are copies of nothing.
+fn all_copied(slots: &[Slot]) -> bool {
+    let n_replicas = slots.first().map_or(0, |slot| slot.pages.len());
+    (0..n_replicas).all(|replica| {
+        slots
+            .iter()
+            .any(|slot| slot.pages[replica].1 && slot.pages.iter().filter(|(_, real)| *real).count() > 1)
+    })
+}
+
 /// For every slot and replica, the slots of the pages in the replica that link to it, ascending.
 fn parents_in_replicas(clusters: &Clusters<'_>, slots: &[Slot]) -> Vec<Vec<Vec<u32>>> {
     let graph = clusters.graph;
@@ -349,7 +361,12 @@ fn group(clusters: &Clusters<'_>, slots: &[Slot]) -> Group {
         .map_or(0, |(number, _)| number);
     let mut replicas: Vec<Replica> = (0..slots[0].pages.len())
         .map(|replica| Replica {
-            site: graph.page(slots[0].pages[replica].0).site,
+            // The site of a page that it has, not of one that it links to.
+            site: slots
+                .iter()
+                .map(|slot| slot.pages[replica])
+                .find(|(_, real)| *real)
+                .map_or(NONE, |(page, _)| graph.page(page).site),
             members: (0..)
                 .zip(slots)
                 .map(|(slot, pages)| {

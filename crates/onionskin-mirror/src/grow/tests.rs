@@ -349,3 +349,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn pages_that_only_one_replica_has_are_no_collection() {
+    // Two similar pages, each linking to two pages that nobody has twice. One of these links back to one of the two, so that their
+    // parents differ and their slot goes; a replica is left with the site of a page that it only links to, unless it is seen that nothing is copied.
+    let page = |doc, cluster, site| Page { doc, cluster, site, linked_from: 0 };
+    let pages = vec![page(0, 2, 2), page(1, 1, 2), page(2, 1, 1), page(3, 0, 1)];
+    let graph = Graph::new(pages, vec![(0, 3), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1)]);
+    assert_eq!(grow(&graph, Growth { merge: Merge::Extended, single_site: true }), []);
+}
