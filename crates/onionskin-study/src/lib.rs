@@ -1,3 +1,4 @@
-//! What a web looks like: figures.
+//! What a web looks like: figures, and how big it is.
 
 pub mod figure;
+pub mod size;
