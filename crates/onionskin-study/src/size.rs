@@ -266,6 +266,6 @@ pub fn measure(
 }
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;

@@ -94,7 +94,12 @@ const TAIL_SERVERS: usize = 10;
 /// # Errors
 ///
 /// When the numbers of the study contradict each other.
-pub fn estimate(study: &AddressStudy, confidence: f64, draws: usize, seed: u64) -> Result<AddressEstimates, AddressError> {
+pub fn estimate(
+    study: &AddressStudy,
+    confidence: f64,
+    draws: usize,
+    seed: u64,
+) -> Result<AddressEstimates, AddressError> {
     let AddressStudy { space, tried, found, ref pages } = *study;
     let crawled = pages.len() as u64;
     if tried == 0 {
@@ -183,7 +188,9 @@ fn warnings(estimates: &AddressEstimates, crawled: usize) -> Vec<String> {
             ));
         }
     } else {
-        found.push(format!("{crawled} servers are too few, or too equal, to tell the tail of pages per server"));
+        found.push(format!(
+            "{crawled} servers are too few, or too equal, to tell the tail of pages per server"
+        ));
     }
     if let Some(share) = estimates.largest_share.filter(|share| *share > 0.1 && crawled > 1) {
         found.push(format!(
@@ -237,7 +244,11 @@ mod tests {
         let nothing = AddressStudy { space: 100, tried: 10, found: 0, pages: vec![] };
         let found = estimate(&nothing, 0.95, 100, 1).unwrap();
         assert_eq!((found.servers.value, found.pages), (0.0, None));
-        assert!(found.servers.interval.high > 20.0, "three of ten could have been missed: {:?}", found.servers);
+        assert!(
+            found.servers.interval.high > 20.0,
+            "three of ten could have been missed: {:?}",
+            found.servers
+        );
         let bad = |tried, found, pages: &[u64]| {
             let study = AddressStudy { space: 100, tried, found, pages: pages.to_vec() };
             estimate(&study, 0.95, 10, 1).unwrap_err()

@@ -61,15 +61,19 @@ pub trait Texts {
     fn contents(&mut self, urls: &[&str]) -> Result<Vec<Option<Page>>, MemberFailure>;
 }
 
-/// Words to make queries of.
+/// Words, how common they are, and which of them queries are made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lexicon {
     /// Ascending, each once, with the number of documents that have it; 0 where that is not known.
     words: Vec<(String, u64)>,
+    /// Whether queries are made of the word.
+    asked: Vec<bool>,
+    /// The places of those words.
+    askable: Vec<usize>,
 }
 
 impl Lexicon {
-    /// Words with the number of documents that have each. A word that comes twice has the larger number.
+    /// Words with the number of documents that have each. A word that comes twice has the larger number. Queries are made of all.
     pub fn new(words: impl IntoIterator<Item = (String, u64)>) -> Lexicon {
         let mut words: Vec<(String, u64)> = words.into_iter().collect();
         words.sort_unstable();
@@ -80,35 +84,53 @@ impl Lexicon {
             }
             same
         });
-        Lexicon { words }
+        let (asked, askable) = (vec![true; words.len()], (0..words.len()).collect());
+        Lexicon { words, asked, askable }
     }
 
-    /// Number of words.
+    /// The same words, of which only those that so many documents have are put into queries. The others still tell how rare they are.
+    ///
+    /// Common words make queries whose results are cut, or so many that one sample stands for a hundred.
+    pub fn asking(mut self, documents: std::ops::RangeInclusive<u64>) -> Lexicon {
+        self.asked = self.words.iter().map(|(_, n)| documents.contains(n)).collect();
+        self.askable = (0..self.words.len()).filter(|at| self.asked[*at]).collect();
+        self
+    }
+
+    /// Number of words that queries are made of.
     pub fn len(&self) -> usize {
-        self.words.len()
+        self.askable.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        self.askable.is_empty()
     }
 
-    /// The words with their numbers, ascending.
+    /// All words with their numbers, ascending.
     pub fn words(&self) -> &[(String, u64)] {
         &self.words
     }
 
+    fn place(&self, word: &str) -> Option<usize> {
+        self.words.binary_search_by(|(known, _)| known.as_str().cmp(word)).ok()
+    }
+
     /// How many documents have a word; `None` for a word that is not in it.
     pub fn frequency(&self, word: &str) -> Option<u64> {
-        let at = self.words.binary_search_by(|(known, _)| known.as_str().cmp(word)).ok()?;
-        Some(self.words[at].1)
+        self.place(word).map(|at| self.words[at].1)
+    }
+
+    /// Whether queries are made of a word.
+    fn asks(&self, word: &str) -> bool {
+        self.place(word).is_some_and(|at| self.asked[at])
     }
 
     /// Different words at random, `n` of them as far as there are so many.
     fn draw(&self, n: usize, dice: &mut Dice) -> Vec<&str> {
         let mut drawn: Vec<&str> = Vec::with_capacity(n);
-        while drawn.len() < n.min(self.words.len()) {
-            let word = self.words[dice.index(self.words.len())].0.as_str();
+        while drawn.len() < n.min(self.askable.len()) {
+            let word = self.words[self.askable[dice.index(self.askable.len())]].0.as_str();
             if !drawn.contains(&word) {
                 drawn.push(word);
             }
@@ -240,7 +262,7 @@ impl<'a> EngineMember<'a> {
 
     /// How many queries the words of a page make; 0 when they make none.
     fn degree(&self, words: &[String]) -> f64 {
-        let known = words.iter().filter(|word| self.lexicon.frequency(word).is_some()).count();
+        let known = words.iter().filter(|word| self.lexicon.asks(word)).count();
         let k = self.params.query_words;
         // Binomial: known over k.
         (0..k).map(|i| known.saturating_sub(i) as f64 / (k - i) as f64).product()
@@ -249,11 +271,10 @@ impl<'a> EngineMember<'a> {
     /// The words of a strong query, rarest first: those that the lexicon does not know, then by frequency, then the longer ones.
     fn strong_queries<'w>(&self, words: &'w [String]) -> Vec<Vec<&'w str>> {
         let mut ranked: Vec<&str> = words.iter().map(String::as_str).collect();
-        let key = |word: &str| {
+        ranked.sort_by_cached_key(|word| {
             let frequency = self.lexicon.frequency(word).map_or(0, |n| n.max(1));
-            (frequency, usize::MAX - word.chars().count())
-        };
-        ranked.sort_by(|a, b| key(a).cmp(&key(b)).then(a.cmp(b)));
+            (frequency, usize::MAX - word.chars().count(), *word)
+        });
         let Check { queries, words } = self.params.check;
         ranked.truncate(queries * words);
         // Dealt in turn, so that every query has some of the rarest.

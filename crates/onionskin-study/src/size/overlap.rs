@@ -426,7 +426,13 @@ impl Fitter {
     /// Turns that weights and sizes take to settle; they do within a few.
     const TURNS: usize = 20;
 
-    fn new(fractions: &[Vec<f64>], tallies: &[Tally], linked: &[bool], reference: Option<usize>, fit: Fit) -> Fitter {
+    fn new(
+        fractions: &[Vec<f64>],
+        tallies: &[Tally],
+        linked: &[bool],
+        reference: Option<usize>,
+        fit: Fit,
+    ) -> Fitter {
         let n = fractions.len();
         let unknowns = (0..n).filter(|x| linked[*x] && Some(*x) != reference).collect();
         let usable = |x: usize, y: usize| {

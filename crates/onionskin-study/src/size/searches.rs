@@ -50,7 +50,13 @@ pub struct SearchEstimates {
 }
 
 /// Ratios with intervals from resampling the queries.
-pub fn estimate(answers: &[Answered], engines: usize, confidence: f64, draws: usize, seed: u64) -> SearchEstimates {
+pub fn estimate(
+    answers: &[Answered],
+    engines: usize,
+    confidence: f64,
+    draws: usize,
+    seed: u64,
+) -> SearchEstimates {
     let mut totals = vec![0; engines];
     for answer in answers {
         for (total, results) in totals.iter_mut().zip(&answer.results) {

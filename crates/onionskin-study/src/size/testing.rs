@@ -1,6 +1,7 @@
 //! Members in memory, for tests.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
 
 use super::engine::{SearchEngine, SearchFailure, Texts};
 use super::random::Dice;
@@ -18,6 +19,8 @@ pub(super) struct Crawl {
     pages: Vec<Page>,
     /// The different units: one page of each.
     units: Vec<usize>,
+    urls: HashSet<String>,
+    texts: HashSet<u64>,
 }
 
 impl Crawl {
@@ -34,7 +37,9 @@ impl Crawl {
             _ => (None, page.text_fp),
         };
         let units = (0..pages.len()).filter(|at| seen.insert(unit(&pages[*at]))).collect();
-        Crawl { name: name.to_owned(), by, pages, units }
+        let urls = pages.iter().filter_map(|page| page.url.clone()).collect();
+        let texts = pages.iter().filter_map(|page| page.text_fp).collect();
+        Crawl { name: name.to_owned(), by, pages, units, urls, texts }
     }
 }
 
@@ -60,11 +65,9 @@ impl Member for Crawl {
     }
 
     fn contains(&mut self, pages: &[Page]) -> Result<Vec<Presence>, MemberFailure> {
-        let urls: BTreeSet<_> = self.pages.iter().map(|page| page.url.clone()).collect();
-        let texts: BTreeSet<_> = self.pages.iter().map(|page| page.text_fp).collect();
         let has = |page: &Page| match self.by {
-            By::Url => urls.contains(&page.url),
-            _ => texts.contains(&page.text_fp),
+            By::Url => page.url.as_ref().is_some_and(|url| self.urls.contains(url)),
+            _ => page.text_fp.is_some_and(|text| self.texts.contains(&text)),
         };
         let answer = |page| if has(page) { Presence::Present } else { Presence::Absent };
         Ok(pages.iter().map(answer).collect())
@@ -137,11 +140,12 @@ pub(super) enum Ranking {
     Scrambled,
 }
 
-/// An inverted index.
+/// An inverted index behind a search form.
+#[derive(Clone)]
 pub(super) struct Toy {
     name: String,
-    index: BTreeMap<String, Vec<usize>>,
-    rank: Vec<u64>,
+    index: Rc<HashMap<String, Vec<usize>>>,
+    rank: Rc<Vec<u64>>,
     requests: u64,
     /// Every so many requests fail.
     pub(super) fails_every: Option<u64>,
@@ -149,7 +153,7 @@ pub(super) struct Toy {
 
 impl Toy {
     pub(super) fn new(name: &str, pages: &Pages, has: impl Fn(usize) -> bool, ranking: Ranking) -> Toy {
-        let mut index: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut index: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, words) in pages.words.iter().enumerate().filter(|(at, _)| has(*at)) {
             for word in words {
                 index.entry(word.clone()).or_default().push(at);
@@ -160,8 +164,8 @@ impl Toy {
             Ranking::Popular => at as u64,
             Ranking::Scrambled => onionskin_core::scramble(at as u64 + 1),
         };
-        let rank = pages.words.iter().enumerate().map(rank).collect();
-        Toy { name: name.to_owned(), index, rank, requests: 0, fails_every: None }
+        let rank = Rc::new(pages.words.iter().enumerate().map(rank).collect());
+        Toy { name: name.to_owned(), index: Rc::new(index), rank, requests: 0, fails_every: None }
     }
 }
 

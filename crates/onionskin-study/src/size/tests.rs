@@ -8,7 +8,11 @@ fn members(crawls: Vec<Crawl>) -> Vec<Box<dyn Member>> {
 }
 
 fn run(crawls: Vec<Crawl>, samples: usize, seed: u64) -> Estimates {
-    let observed = measure(&mut members(crawls), samples, seed, &mut |_| {}).unwrap();
+    again(&mut members(crawls), samples, seed)
+}
+
+fn again(members: &mut [Box<dyn Member>], samples: usize, seed: u64) -> Estimates {
+    let observed = measure(members, samples, seed, &mut |_| {}).unwrap();
     estimate(&observed, &EstimateParams { draws: 400, seed, ..EstimateParams::default() })
 }
 
@@ -17,7 +21,7 @@ fn plain(name: &str, pages: std::ops::Range<u64>) -> Crawl {
 }
 
 /// Counts for each truth how often the interval had it.
-fn coverage(runs: u64, truths: &[f64], one: impl Fn(u64) -> Vec<Estimate>) -> Vec<u64> {
+fn coverage(runs: u64, truths: &[f64], mut one: impl FnMut(u64) -> Vec<Estimate>) -> Vec<u64> {
     let mut covered = vec![0; truths.len()];
     for run in 0..runs {
         for ((covered, truth), found) in covered.iter_mut().zip(truths).zip(one(run)) {
@@ -30,21 +34,18 @@ fn coverage(runs: u64, truths: &[f64], one: impl Fn(u64) -> Vec<Estimate>) -> Ve
 #[test]
 fn nested_and_overlapping_crawls_are_recovered() {
     // A and B overlap, C lies in B, and C overlaps A.
-    let crawls = || vec![plain("a", 0..8_000), plain("b", 2_000..12_000), plain("c", 7_000..10_000)];
+    let mut crawls =
+        members(vec![plain("a", 0..8_000), plain("b", 2_000..12_000), plain("c", 7_000..10_000)]);
     let runs = repetitions(200, 1_000);
     let truths = [10.0 / 8.0, 3.0 / 8.0, 8.0 / 12.0, 10.0 / 12.0, 0.25, 0.8];
     let covered = coverage(runs, &truths, |run| {
-        let found = run_all(crawls(), run);
+        let found = again(&mut crawls, 600, 500 + run);
         let size = |x: usize| found.sizes[x].unwrap();
         let cover = |x: usize| found.coverage[x].unwrap();
         let ratio = found.ratios[0].ratio.unwrap();
         vec![size(1), size(2), cover(0), cover(1), cover(2), ratio]
     });
     assert!(covered.iter().all(|n| *n * 10 >= runs * 9), "{covered:?} of {runs}, seeds from 500");
-
-    fn run_all(crawls: Vec<Crawl>, run: u64) -> Estimates {
-        super::tests::run(crawls, 600, 500 + run)
-    }
 }
 
 #[test]
@@ -53,7 +54,8 @@ fn parts_of_the_union_add_up() {
     let found = run(crawls, 2_000, 7);
     assert!((found.parts.iter().map(|part| part.share.value).sum::<f64>() - 1.0).abs() < 1e-9);
     // Of 12 000 pages: only a 2000, ab 5000, abc 1000, bc 2000, only b 2000.
-    for (members, truth) in [(vec![0], 2.0), (vec![0, 1], 5.0), (vec![0, 1, 2], 1.0), (vec![1, 2], 2.0), (vec![1], 2.0)]
+    for (members, truth) in
+        [(vec![0], 2.0), (vec![0, 1], 5.0), (vec![0, 1, 2], 1.0), (vec![1, 2], 2.0), (vec![1], 2.0)]
     {
         let part = found.parts.iter().find(|part| part.members == members).unwrap();
         assert!((part.share.value - truth / 12.0).abs() < 0.02, "{part:?}, seed 7");
@@ -71,14 +73,15 @@ fn copies_bias_addresses_and_not_contents() {
             (0..copies).map(move |copy| (c * 10 + copy, c))
         });
         let b = (3_000..9_000u64).map(|c| if c % 5 < 2 { (c * 10 + 9, c) } else { (c * 10, c) });
-        vec![Crawl::new("a", by, a), Crawl::new("b", by, b)]
+        members(vec![Crawl::new("a", by, a), Crawl::new("b", by, b)])
     };
+    let (mut with_urls, mut with_texts) = (pages(By::Url), pages(By::Text));
     let runs = repetitions(200, 1_000);
     let (mut by_url, mut by_text) = (0, 0);
     for seed in 0..runs {
         // The truth is 1: both have 6000 contents.
-        let url = run(pages(By::Url), 1_000, 900 + seed).ratios[0].ratio.unwrap();
-        let text = run(pages(By::Text), 1_000, 900 + seed).ratios[0].ratio.unwrap();
+        let url = again(&mut with_urls, 1_000, 900 + seed).ratios[0].ratio.unwrap();
+        let text = again(&mut with_texts, 1_000, 900 + seed).ratios[0].ratio.unwrap();
         by_url += u64::from(url.interval.covers(1.0));
         by_text += u64::from(text.interval.covers(1.0));
         assert!(url.value > 1.3, "{url:?}, seed {}", 900 + seed);
@@ -114,6 +117,9 @@ fn empty_members_and_those_without_overlap_read_well() {
 fn a_whole_sample_has_no_error() {
     let found = run(vec![plain("a", 0..4), plain("b", 2..8)], 100, 1);
     let ratio = found.ratios[0].ratio.unwrap();
-    assert!((ratio.value - 4.0 / 6.0).abs() < 1e-12 && ratio.interval.high - ratio.interval.low < 1e-12, "{ratio:?}");
+    assert!(
+        (ratio.value - 4.0 / 6.0).abs() < 1e-12 && ratio.interval.high - ratio.interval.low < 1e-12,
+        "{ratio:?}"
+    );
     assert_eq!(found.coverage[0].unwrap().value, 0.5);
 }
