@@ -265,6 +265,9 @@ pub(crate) struct SimilarArgs {
     /// Do not measure on a sample how much was found.
     #[arg(long)]
     pub no_recall: bool,
+    /// Leave pairs and clusters as they are, and only note for `report` which documents are copies at this level.
+    #[arg(long)]
+    pub for_report: bool,
     #[command(flatten)]
     pub resources: ResourceArgs,
 }

@@ -89,14 +89,8 @@ pub fn duplicates(
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<DuplicateStats, SimilarError> {
     let sets = sets.clone().with_repeats();
-    let mut stats = DuplicateStats::default();
-    // A table of all documents would be larger than it has to be. Those that have a hash to themselves have no equal.
-    let mut hashes = Rarity::new(documents, resources.memory.share(1, 8).len());
-    let mut reader = sets.reader();
-    while let Some((doc, shingles)) = reader.next()? {
-        hashes.add_one(doc, hash_of(shingles));
-        stats.documents += 1;
-    }
+    let (hashes, documents_with_shingles) = count_hashes(&sets, documents, resources)?;
+    let mut stats = DuplicateStats { documents: documents_with_shingles, ..DuplicateStats::default() };
     let mut is_duplicate = Bits::new(documents);
     let mut is_original = Bits::new(documents);
     let mut from = 0;
@@ -110,12 +104,9 @@ pub fn duplicates(
             if hashes.get(hash) < 2 {
                 continue;
             }
-            sorted.clear();
-            sorted.extend_from_slice(shingles);
-            sorted.sort_unstable();
-            let original = shelf.having(hash).map(|posting| &shelf.documents[posting.slot as usize]);
-            if let Some(original) = original.into_iter().find(|other| shelf.shingles_of(other) == sorted) {
-                let (a, size) = (original.doc, sorted.len() as u32);
+            sort_into(&mut sorted, shingles);
+            if let Some(slot) = shelf.equal_to(hash, &sorted) {
+                let (a, size) = (shelf.documents[slot as usize].doc, sorted.len() as u32);
                 is_duplicate.set(doc);
                 is_original.set(a);
                 emit(SharedPair { a, b: doc, shared: size, size_a: size, size_b: size })?;
@@ -137,6 +128,103 @@ pub fn duplicates(
     stats.clusters = is_original.count();
     stats.duplicates = is_duplicate.count();
     Ok(stats)
+}
+
+/// The same for the first steps only: hands over the duplicates of those clusters that have a member which is `drawn`, each cluster whole.
+///
+/// In the paper a subcollection is what is brought into the table in one step. Here the table is filled with what is drawn, in as many steps as the budget needs, and
+/// all documents are looked up. The original is still the smallest document of the cluster, whether that was drawn or not.
+pub fn duplicates_of_drawn(
+    sets: &ChunkSets,
+    documents: u64,
+    drawn: &dyn Fn(u32) -> bool,
+    resources: &Resources,
+    emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
+) -> Result<DuplicateStats, SimilarError> {
+    let sets = sets.clone().with_repeats();
+    let (hashes, documents_with_shingles) = count_hashes(&sets, documents, resources)?;
+    let mut stats = DuplicateStats { documents: documents_with_shingles, ..DuplicateStats::default() };
+    // Documents whose cluster has been looked up whole.
+    let mut is_settled = Bits::new(documents);
+    let mut is_original = Bits::new(documents);
+    let mut from = 0;
+    let mut sorted = Vec::new();
+    loop {
+        let mut shelf = Shelf::new(resources.memory.share(3, 8).len());
+        let mut until = None;
+        let mut reader = sets.reader();
+        while let Some((doc, shingles)) =
+            reader.next_of(|doc| doc >= from && drawn(doc) && !is_settled.get(doc))?
+        {
+            let hash = hash_of(shingles);
+            if hashes.get(hash) < 2 {
+                continue;
+            }
+            sort_into(&mut sorted, shingles);
+            if shelf.equal_to(hash, &sorted).is_some() {
+                continue;
+            }
+            if shelf.is_full() {
+                until = Some(doc);
+                break;
+            }
+            // Whom it stands for is not known yet: members that were not drawn may be smaller.
+            shelf.put(NOBODY, &sorted, &[(hash, 0)]);
+        }
+        let mut reader = sets.reader();
+        while let Some((doc, shingles)) = reader.next_of(|doc| !is_settled.get(doc))? {
+            let hash = hash_of(shingles);
+            if hashes.get(hash) < 2 {
+                continue;
+            }
+            sort_into(&mut sorted, shingles);
+            let Some(slot) = shelf.equal_to(hash, &sorted) else { continue };
+            is_settled.set(doc);
+            let original = &mut shelf.documents[slot as usize].doc;
+            if *original == NOBODY {
+                *original = doc;
+            } else {
+                let (a, size) = (*original, sorted.len() as u32);
+                is_original.set(a);
+                stats.duplicates += 1;
+                emit(SharedPair { a, b: doc, shared: size, size_a: size, size_b: size })?;
+            }
+        }
+        stats.steps += 1;
+        stats.peak_bytes = stats.peak_bytes.max(hashes.bytes() + shelf.bytes() as u64);
+        match until {
+            Some(doc) => from = doc,
+            None => break,
+        }
+    }
+    stats.clusters = is_original.count();
+    Ok(stats)
+}
+
+/// How many documents have each hash, and how many there are. A table of all documents would be larger than it has to be: those that have
+/// a hash to themselves have no equal.
+fn count_hashes(
+    sets: &ChunkSets,
+    documents: u64,
+    resources: &Resources,
+) -> Result<(Rarity, u64), SimilarError> {
+    let mut hashes = Rarity::new(documents, resources.memory.share(1, 8).len());
+    let mut with_shingles = 0;
+    let mut reader = sets.reader();
+    while let Some((doc, shingles)) = reader.next()? {
+        hashes.add_one(doc, hash_of(shingles));
+        with_shingles += 1;
+    }
+    Ok((hashes, with_shingles))
+}
+
+/// No document: atlases have fewer.
+const NOBODY: u32 = u32::MAX;
+
+fn sort_into(sorted: &mut Vec<u64>, shingles: &[u64]) {
+    sorted.clear();
+    sorted.extend_from_slice(shingles);
+    sorted.sort_unstable();
 }
 
 /// A hash of shingles that does not depend on their order. Two documents with the same one are compared.
@@ -358,6 +446,12 @@ impl Shelf {
     fn having(&self, shingle: u64) -> impl Iterator<Item = &Posting> {
         let at = |number: u32| (number > 0).then(|| &self.postings[number as usize - 1]);
         std::iter::successors(at(self.heads.get(shingle)), move |posting| at(posting.next))
+    }
+
+    /// The slot of the document that has the very same shingles.
+    fn equal_to(&self, hash: u64, sorted: &[u64]) -> Option<u32> {
+        let slots = self.having(hash).map(|posting| posting.slot);
+        slots.into_iter().find(|slot| self.shingles_of(&self.documents[*slot as usize]) == sorted)
     }
 
     fn shingles_of(&self, document: &Shelved) -> &[u64] {

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, ManifestError, TableEntry};
-use crate::schema::{ChunkingName, Table};
+use crate::schema::{ChunkingName, LevelName, Table};
 use crate::storage::{Disk, Storage, checksum_file, list, replace_file};
 use crate::table::{
     ChunksReader, ClusterStatsReader, ClustersReader, CollectionGroupsReader, CollectionPagesReader,
-    CollectionsReader, DocumentsReader, FeaturesReader, Input, LinksReader, PairsReader, SitesReader,
+    CollectionsReader, DocumentsReader, FeaturesReader, IdPairsReader, Input, PairsReader, SitesReader,
     SketchesReader, TableError, TableReader, UrlRulesReader,
 };
 
@@ -170,14 +170,27 @@ impl Atlas {
     }
 
     /// Reads `links`.
-    pub fn links(&self) -> Result<LinksReader, AtlasError> {
-        Ok(LinksReader::new(self.files("links")?))
+    pub fn links(&self) -> Result<IdPairsReader, AtlasError> {
+        Ok(IdPairsReader::new(Table::Links, self.files("links")?))
     }
 
     /// Reads the chunks of a chunking.
     pub fn chunks(&self, chunking: &ChunkingName) -> Result<ChunksReader, AtlasError> {
         let files = self.files(&Table::Chunks(chunking.clone()).name())?;
         Ok(ChunksReader::new(chunking.clone(), files))
+    }
+
+    /// The levels it knows copies of, in order of name.
+    pub fn levels(&self) -> Vec<LevelName> {
+        let names = self.manifest.tables.keys().filter_map(|name| name.strip_prefix("copies."));
+        names.filter_map(LevelName::new).collect()
+    }
+
+    /// Reads the copies of a level: documents, each with the original it is a copy of, originals included.
+    pub fn copies(&self, level: &LevelName) -> Result<IdPairsReader, AtlasError> {
+        let table = Table::Copies(level.clone());
+        let files = self.files(&table.name())?;
+        Ok(IdPairsReader::new(table, files))
     }
 
     /// Reads `sketches`.
@@ -324,7 +337,10 @@ pub(crate) fn table_of_name(name: &str) -> Option<Table> {
         "collection_pages" => Table::CollectionPages,
         "collection_groups" => Table::CollectionGroups,
         "url_rules" => Table::UrlRules,
-        other => Table::chunks(other.strip_prefix("chunks.")?)?,
+        other => match other.strip_prefix("copies.") {
+            Some(level) => Table::Copies(LevelName::new(level)?),
+            None => Table::chunks(other.strip_prefix("chunks.")?)?,
+        },
     })
 }
 

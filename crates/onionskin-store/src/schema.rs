@@ -38,6 +38,9 @@ impl ChunkingName {
     }
 }
 
+/// The name of a level inside a table name, as `overlap-l4-15` in `copies.overlap-l4-15`: the same letters as in a chunking's.
+pub type LevelName = ChunkingName;
+
 /// A table of the atlas.
 ///
 /// ```
@@ -67,6 +70,8 @@ pub enum Table {
         /// Features of a document.
         len: u32,
     },
+    /// Which documents are copies at one level of likeness, and of which: one table for each level.
+    Copies(LevelName),
     /// Similar documents, verified.
     Pairs,
     /// Clusters of similar documents.
@@ -111,6 +116,7 @@ impl Table {
     pub fn folder(&self) -> String {
         match self {
             Table::Chunks(chunking) => format!("chunks/{}", chunking.0),
+            Table::Copies(level) => format!("copies/{}", level.0),
             table => table.to_string(),
         }
     }
@@ -125,7 +131,7 @@ impl Table {
             | Table::ClusterStats
             | Table::CollectionGroups
             | Table::UrlRules => 128 << 10,
-            Table::Links | Table::Chunks(_) => 1 << 20,
+            Table::Links | Table::Chunks(_) | Table::Copies(_) => 1 << 20,
             Table::Sketches { len } => group_rows(*len, 4),
             Table::Features { len } => group_rows(*len, 8),
             Table::Pairs | Table::Clusters | Table::CollectionPages => 256 << 10,
@@ -135,7 +141,11 @@ impl Table {
     /// The columns that rows are sorted by, as far as the writer makes sure of it.
     pub fn sorted_by(&self) -> &'static [&'static str] {
         match self {
-            Table::Documents | Table::Chunks(_) | Table::Sketches { .. } | Table::Features { .. } => &["doc"],
+            Table::Documents
+            | Table::Chunks(_)
+            | Table::Sketches { .. }
+            | Table::Features { .. }
+            | Table::Copies(_) => &["doc"],
             Table::Sites => &["site"],
             Table::Links => &["src", "dest"],
             Table::Pairs => &["a", "b"],
@@ -181,6 +191,7 @@ impl Table {
             Table::Sites => vec![id("site"), text("host", Layout::Plain), maybe_text("registered_domain")],
             Table::Links => vec![id("src"), id("dest")],
             Table::Chunks(_) => vec![(Field::new("fp", DataType::Int64, false), Layout::Random), id("doc")],
+            Table::Copies(_) => vec![id("doc"), id("original")],
             Table::Sketches { len } => {
                 vec![id("doc"), (list_field("sketch", DataType::Int32, *len), Layout::Random)]
             }
@@ -301,6 +312,7 @@ impl fmt::Display for Table {
             Table::Sites => f.write_str("sites"),
             Table::Links => f.write_str("links"),
             Table::Chunks(chunking) => write!(f, "chunks.{}", chunking.0),
+            Table::Copies(level) => write!(f, "copies.{}", level.0),
             Table::Sketches { .. } => f.write_str("sketches"),
             Table::Features { .. } => f.write_str("features"),
             Table::Pairs => f.write_str("pairs"),

@@ -32,11 +32,11 @@ use serde_json::Value;
 use crate::atlas::AtlasError;
 use crate::disk::IoError;
 use crate::raw::{RawError, RawRecords, RawWriter, Record};
-use crate::schema::{ChunkingName, Table};
+use crate::schema::{ChunkingName, LevelName, Table};
 use crate::storage::{Disk, Storage, StorageFile};
 use crate::table::{
     ChunksWriter, ClusterStatsWriter, ClustersWriter, CollectionGroupsWriter, CollectionPagesWriter,
-    CollectionsWriter, DocumentsWriter, FeaturesWriter, LinksWriter, PairsWriter, PartMeta, PartParams,
+    CollectionsWriter, DocumentsWriter, FeaturesWriter, IdPairsWriter, PairsWriter, PartMeta, PartParams,
     PartWriter, SitesWriter, SketchesWriter, TableError, UrlRulesWriter,
 };
 use journal::{Commit, PartEntry, RawEntry};
@@ -209,7 +209,8 @@ pub enum StagingError {
 enum Slot {
     Documents(DocumentsWriter),
     Sites(SitesWriter),
-    Links(LinksWriter),
+    Links(IdPairsWriter),
+    Copies(IdPairsWriter),
     Chunks(ChunksWriter),
     Sketches(SketchesWriter),
     Features(FeaturesWriter),
@@ -227,7 +228,8 @@ impl Slot {
         match part.table() {
             Table::Documents => Slot::Documents(DocumentsWriter::new(part)),
             Table::Sites => Slot::Sites(SitesWriter::new(part)),
-            Table::Links => Slot::Links(LinksWriter::new(part)),
+            Table::Links => Slot::Links(IdPairsWriter::new(part)),
+            Table::Copies(_) => Slot::Copies(IdPairsWriter::new(part)),
             Table::Chunks(_) => Slot::Chunks(ChunksWriter::new(part)),
             Table::Sketches { .. } => Slot::Sketches(SketchesWriter::new(part)),
             Table::Features { .. } => Slot::Features(FeaturesWriter::new(part)),
@@ -245,7 +247,7 @@ impl Slot {
         match self {
             Slot::Documents(writer) => writer.rows(),
             Slot::Sites(writer) => writer.rows(),
-            Slot::Links(writer) => writer.rows(),
+            Slot::Links(writer) | Slot::Copies(writer) => writer.rows(),
             Slot::Chunks(writer) => writer.rows(),
             Slot::Sketches(writer) => writer.rows(),
             Slot::Features(writer) => writer.rows(),
@@ -263,7 +265,7 @@ impl Slot {
         match self {
             Slot::Documents(writer) => writer.finish(true),
             Slot::Sites(writer) => writer.finish(true),
-            Slot::Links(writer) => writer.finish(true),
+            Slot::Links(writer) | Slot::Copies(writer) => writer.finish(true),
             Slot::Chunks(writer) => writer.finish(true),
             Slot::Sketches(writer) => writer.finish(true),
             Slot::Features(writer) => writer.finish(true),
@@ -334,7 +336,7 @@ impl Staging {
     );
     slot_accessor!(
         /// The open part of `links`, begun where there is none.
-        links, Links, LinksWriter, "links"
+        links, Links, IdPairsWriter, "links"
     );
     slot_accessor!(
         /// The open part of `sketches`, begun where there is none.
@@ -379,6 +381,15 @@ impl Staging {
         let name = Table::Chunks(chunking.clone()).name();
         match self.slot(&name)? {
             Slot::Chunks(writer) => Ok(writer),
+            _ => Err(StagingError::Undeclared { name }),
+        }
+    }
+
+    /// The open part of the copies of a level, begun where there is none.
+    pub fn copies(&mut self, level: &LevelName) -> Result<&mut IdPairsWriter, StagingError> {
+        let name = Table::Copies(level.clone()).name();
+        match self.slot(&name)? {
+            Slot::Copies(writer) => Ok(writer),
             _ => Err(StagingError::Undeclared { name }),
         }
     }

@@ -33,11 +33,11 @@ pub use similar::{
 };
 pub use source::Input;
 pub use typed::{
-    ChunkBatch, ChunksReader, DocumentBatch, DocumentsReader, FeaturesReader, LinksReader, SiteBatch,
+    ChunkBatch, ChunksReader, DocumentBatch, DocumentsReader, FeaturesReader, IdPairsReader, SiteBatch,
     SitesReader, SketchesReader,
 };
 pub use writers::{
-    ChunksWriter, DocumentRow, DocumentsWriter, FeaturesWriter, LinksWriter, SiteRow, SitesWriter,
+    ChunksWriter, DocumentRow, DocumentsWriter, FeaturesWriter, IdPairsWriter, SiteRow, SitesWriter,
     SketchesWriter,
 };
 

@@ -13,7 +13,7 @@ use crate::schema::Table;
 pub use crate::staging::parse_journal_bytes as journal;
 use crate::table::{
     ChunksReader, ClusterStatsReader, ClustersReader, CollectionGroupsReader, CollectionPagesReader,
-    CollectionsReader, DocumentsReader, FeaturesReader, Input, LinksReader, PairsReader, SitesReader,
+    CollectionsReader, DocumentsReader, FeaturesReader, IdPairsReader, Input, PairsReader, SitesReader,
     SketchesReader, TableError, UrlRulesReader,
 };
 
@@ -49,12 +49,7 @@ pub fn table(table: &Table, bytes: &[u8]) -> Result<u64, TableError> {
                 rows += batch.rows().count() as u64;
             }
         }
-        Table::Links => {
-            for link in LinksReader::new(input) {
-                link?;
-                rows += 1;
-            }
-        }
+        Table::Links | Table::Copies(_) => rows += count(IdPairsReader::new(table.clone(), input))?,
         Table::Chunks(chunking) => {
             let mut reader = ChunksReader::new(chunking.clone(), input);
             while reader.next_group()?.is_some() {

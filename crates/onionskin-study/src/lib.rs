@@ -1,4 +1,8 @@
-//! What a web looks like: figures, and how big it is.
+//! How much is copied, where, and how large it all is: parts of a web, how copies are spread over it, figures, reports, sizes.
 
 pub mod figure;
+pub mod graph;
+pub mod growth;
+pub mod power_law;
+pub mod report;
 pub mod size;

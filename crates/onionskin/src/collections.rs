@@ -33,6 +33,7 @@ use onionskin_store::{Atlas, MemoryBudget, StageParams, Staging, Table, process}
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::costs::{self, Cost};
 use crate::progress::{Event, Progress};
 pub use check::{CheckReport, check_collections};
 pub use trivial::Trivial;
@@ -208,6 +209,15 @@ pub fn collections(
         cpu_seconds: process::cpu_seconds() - begun.1,
         peak_memory: process::peak_rss(),
     };
+    let cost = Cost {
+        stage: "collections".to_owned(),
+        of: params.merge.as_str().to_owned(),
+        seconds: summary.seconds,
+        cpu_seconds: summary.cpu_seconds,
+        peak_memory: summary.peak_memory,
+        resumed,
+    };
+    costs::record(&params.atlas, &cost, false);
     tracing::info!(stage = "collections", groups = summary.counts.groups, "stage done");
     Ok(summary)
 }

@@ -15,6 +15,7 @@
 
 pub mod avoid;
 pub mod collections;
+pub mod costs;
 pub mod dedup;
 pub mod evaluate;
 pub mod explain;

@@ -36,6 +36,7 @@ use onionskin_store::sort::SortError;
 use onionskin_store::{MemoryBudget, StageParams, Staging, StagingError, Table, process};
 use serde_json::json;
 
+use crate::costs::{self, Cost};
 use crate::kept::{Keeper, Kept};
 use crate::progress::{Event, Progress};
 use batch::Batch;
@@ -262,6 +263,15 @@ pub(crate) fn scan_and_keep(
     summary.seconds = begun.0.elapsed().as_secs_f64();
     summary.cpu_seconds = process::cpu_seconds() - begun.1;
     summary.peak_memory = process::peak_rss();
+    let cost = Cost {
+        stage: "scan".to_owned(),
+        of: params.recipe.to_string(),
+        seconds: summary.seconds,
+        cpu_seconds: summary.cpu_seconds,
+        peak_memory: summary.peak_memory,
+        resumed: resumed_documents > 0,
+    };
+    costs::record(&params.atlas, &cost, true);
     tracing::info!(
         stage = "scan",
         documents = summary.documents,

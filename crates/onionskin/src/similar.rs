@@ -7,13 +7,14 @@
 //! 2 candidates   features or sketches ─▶ candidates (a, b)                     resemblance by features only
 //! 3 pairs        candidates + chunks, or an exact join ─▶ near pairs, verified
 //! 4 recall       a sample against an exact join ─▶ numbers
-//! 5 clusters     copies + near pairs ─▶ tables pairs, clusters, cluster_stats
+//! 5 clusters     copies + near pairs ─▶ tables pairs, clusters, cluster_stats, copies.<level>
 //! ```
 //!
 //! Nothing that reaches a table depends on memory or threads: sorts give one order whatever they spill, and joins one set.
 
 mod candidates;
 mod kept;
+pub mod levels;
 mod reread;
 mod state;
 mod tables;
@@ -33,7 +34,7 @@ use onionskin_similar::{
     count_shared,
 };
 use onionskin_store::raw::RawRecords;
-use onionskin_store::schema::ChunkingName;
+use onionskin_store::schema::{ChunkingName, LevelName};
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::staging::StageKind;
 use onionskin_store::table::Method;
@@ -41,6 +42,7 @@ use onionskin_store::{Atlas, MemoryBudget, StageParams, Staging, Table, process}
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::costs::{self, Cost};
 use crate::kept::Kept;
 use crate::progress::{Event, Progress};
 use crate::survivor::Survivor;
@@ -118,6 +120,8 @@ pub struct SimilarParams {
     pub survivor: Survivor,
     /// Whether to measure recall on a sample.
     pub measure_recall: bool,
+    /// Leave pairs and clusters as they are and only note which documents are copies at this level.
+    pub for_report: bool,
 
     /// Memory for everything.
     pub memory: MemoryBudget,
@@ -137,6 +141,7 @@ impl SimilarParams {
             clustering: Clustering::Centred,
             survivor: Survivor::Smallest,
             measure_recall: true,
+            for_report: false,
             memory: MemoryBudget::default_for_machine(),
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         }
@@ -159,6 +164,18 @@ impl SimilarParams {
         }
     }
 
+    /// The chunks that pairs are verified on.
+    fn chunking_of(&self, atlas: &Atlas) -> Option<String> {
+        match &self.search {
+            Search::Exact => None,
+            Search::Resemblance { .. } => {
+                atlas.manifest().recipe.parse().ok().map(|recipe: Recipe| recipe.main().to_string())
+            }
+            Search::Overlap { chunking, .. } => Some(chunking.clone()),
+            Search::Paragraphs { .. } => Some("sp".to_owned()),
+        }
+    }
+
     /// Whether the atlas has the result of this very search.
     pub(crate) fn is_done(&self, atlas: &Atlas) -> bool {
         let Some(Value::Object(done)) = atlas.manifest().stages.get("similar") else { return false };
@@ -167,7 +184,9 @@ impl SimilarParams {
         // What cannot be done was not done; doing it will tell why.
         let same =
             Job::new(self, atlas, Kept::default()).is_ok_and(|job| Value::Object(done) == job.description());
+        let levels = levels::all(&self.search, self.chunking_of(atlas).as_deref());
         same && ["pairs", "clusters", "cluster_stats"].iter().all(|table| atlas.has(table))
+            && levels.iter().all(|level| atlas.has(&Table::Copies(level.clone()).name()))
     }
 }
 
@@ -224,6 +243,7 @@ pub struct ParagraphSummary {
 const COPIES: &str = "copies";
 const CANDIDATES: &str = "candidates";
 const NEAR: &str = "near";
+const DUPLICATES: &str = "duplicates";
 /// Tables and their readers, which do not grow.
 const FIXED_BYTES: u64 = 64 << 20;
 
@@ -254,11 +274,17 @@ pub(crate) fn similar_with(
     params.check()?;
     let atlas = Atlas::open(&params.atlas)?;
     let job = Job::new(params, &atlas, kept)?;
-    let tables = vec![Table::Pairs, Table::Clusters, Table::ClusterStats];
+    let of = job.levels().last().map_or_else(String::new, |level| level.as_str().to_owned());
+    let mut tables: Vec<Table> = job.levels().into_iter().map(Table::Copies).collect();
+    if !params.for_report {
+        tables.extend([Table::Pairs, Table::Clusters, Table::ClusterStats]);
+    }
     let mut stage = StageParams::new("similar", job.identity(), &atlas.manifest().recipe, tables);
     stage.kind = StageKind::Extend;
     stage.overwrite = true;
-    stage.voids = crate::collections::TABLES.to_vec();
+    if !params.for_report {
+        stage.voids = crate::collections::TABLES.to_vec();
+    }
     let (staging, checkpoint) = Staging::open(&params.atlas, stage)?;
     let state = match checkpoint {
         None => State::default(),
@@ -272,6 +298,15 @@ pub(crate) fn similar_with(
     summary.seconds = begun.0.elapsed().as_secs_f64();
     summary.cpu_seconds = process::cpu_seconds() - begun.1;
     summary.peak_memory = process::peak_rss();
+    let cost = Cost {
+        stage: "similar".to_owned(),
+        of,
+        seconds: summary.seconds,
+        cpu_seconds: summary.cpu_seconds,
+        peak_memory: summary.peak_memory,
+        resumed,
+    };
+    costs::record(&params.atlas, &cost, false);
     tracing::info!(
         stage = "similar",
         near_pairs = summary.near_pairs,
@@ -303,12 +338,7 @@ impl<'a> Job<'a> {
             .recipe
             .parse()
             .map_err(|error| SimilarError::Parameters(format!("the recipe of the atlas: {error}")))?;
-        let chunking = match &params.search {
-            Search::Exact => None,
-            Search::Resemblance { .. } => Some(recipe.main().to_string()),
-            Search::Overlap { chunking, .. } => Some(chunking.clone()),
-            Search::Paragraphs { .. } => Some("sp".to_owned()),
-        };
+        let chunking = params.chunking_of(atlas);
         // Shingles can be made again from the texts, since there are few texts to be verified.
         let kept = |name: &ChunkingName| atlas.chunkings().contains(name);
         let from_scan = Arc::new(from_scan);
@@ -351,16 +381,8 @@ impl<'a> Job<'a> {
             .tables
             .iter()
             .filter(|(name, _)| {
-                ![
-                    "pairs",
-                    "clusters",
-                    "cluster_stats",
-                    "collections",
-                    "collection_pages",
-                    "collection_groups",
-                    "url_rules",
-                ]
-                .contains(&name.as_str())
+                let scanned = ["documents", "sites", "links", "sketches", "features"];
+                scanned.contains(&name.as_str()) || name.starts_with("chunks.")
             })
             .flat_map(|(_, table)| {
                 table.files.iter().map(|file| json!(format!("{}:{:016x}", file.path, file.xxh3)))
@@ -368,7 +390,13 @@ impl<'a> Job<'a> {
             .collect();
         let mut identity = self.description();
         identity["inputs"] = Value::Array(inputs);
+        identity["for_report"] = json!(self.params.for_report);
         identity
+    }
+
+    /// The levels that are noted for reports.
+    fn levels(&self) -> Vec<LevelName> {
+        levels::all(&self.params.search, self.chunking.as_ref().map(ChunkingName::as_str))
     }
 
     /// For the manifest.
@@ -499,8 +527,13 @@ impl Run<'_> {
                     join(&sets, documents, bound, *engine, &resources.share(7, 8), &mut emit)?.into();
             }
             Search::Paragraphs { share } => {
-                self.state.paragraphs =
-                    Some(tables::paragraphs(&sets, documents, *share, &resources.share(7, 8), &mut emit)?);
+                let staging = &mut self.staging;
+                let mut equal = |pair: SharedPair| {
+                    Ok(staging.raw::<(u32, u32)>(DUPLICATES)?.push(&(pair.b, pair.a))?)
+                };
+                let resources = resources.share(7, 8);
+                let found = tables::paragraphs(&sets, documents, *share, &resources, &mut equal, &mut emit)?;
+                self.state.paragraphs = Some(found);
             }
         }
         let near = near.finish()?;
@@ -535,6 +568,8 @@ impl Run<'_> {
 
     fn publish(self) -> Result<SimilarSummary, SimilarError> {
         let Run { job, staging, state, .. } = self;
+        let levels = levels::described(&job, &state);
+        let for_report = job.params.for_report;
         let mut description = job.description();
         if let Value::Object(description) = &mut description {
             description.insert("found".to_owned(), state.found());
@@ -546,6 +581,10 @@ impl Run<'_> {
             ("similar.clustered_documents", state.clusters.documents),
         ];
         staging.publish(|manifest| {
+            manifest.stages.extend(levels);
+            if for_report {
+                return;
+            }
             manifest.stages.insert("similar".to_owned(), description);
             if !manifest.tables.contains_key("collections") {
                 manifest.stages.remove("collections");

@@ -69,7 +69,7 @@ pub(crate) fn write_similar(atlas: &Path, threshold: Option<f64>, pairs: &[PairR
         .unwrap();
 }
 
-/// Every file below a folder, by path.
+/// Every file below a folder, by path, but for the one that tells of the run.
 pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -78,7 +78,7 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else {
+            } else if path.file_name().is_some_and(|name| name != crate::costs::COSTS_FILE) {
                 let name = path.strip_prefix(folder).unwrap().display().to_string();
                 found.insert(name, fs::read(path).unwrap());
             }

@@ -11,7 +11,7 @@ use onionskin::{CollectionsParams, CollectionsSummary, collections};
 use onionskin_mirror::Merge;
 use onionskin_store::Atlas;
 use onionskin_store::table::{CollectionGroupRow, CollectionRow, UrlRuleRow};
-use onionskin_study::figure::{CollectionPoint, collections_scatter};
+use onionskin_study::figure::{CollectionPoint, Figure, Ink};
 use serde::Serialize;
 
 use super::similar::apply;
@@ -147,9 +147,9 @@ impl Found {
             name: group.name.clone(),
             kind: group.kind.clone(),
         };
-        let figure = collections_scatter(&self.groups.iter().map(point).collect::<Vec<_>>());
+        let figure = Figure::Collections(self.groups.iter().map(point).collect());
         let is_png = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
-        let bytes = if is_png { figure.png()? } else { figure.svg().into_bytes() };
+        let bytes = if is_png { figure.png()? } else { figure.svg(Ink::File, "collections").into_bytes() };
         std::fs::write(file, bytes).with_context(|| format!("writing {}", file.display()))
     }
 

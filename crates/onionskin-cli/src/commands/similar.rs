@@ -42,6 +42,7 @@ fn params(args: &SimilarArgs) -> anyhow::Result<SimilarParams> {
     params.clustering = args.cluster;
     params.survivor = args.keep.clone();
     params.measure_recall = !args.no_recall;
+    params.for_report = args.for_report;
     apply(&args.resources, &mut params.memory, &mut params.threads);
     Ok(params)
 }

@@ -27,6 +27,24 @@ fn run_duplicates(documents: &[(u32, Vec<u64>)], memory: u64) -> (Vec<(u32, u32)
     (found, stats.unwrap())
 }
 
+fn run_drawn(
+    documents: &[(u32, Vec<u64>)],
+    drawn: &BTreeSet<u32>,
+    memory: u64,
+) -> (Vec<(u32, u32)>, DuplicateStats) {
+    let dir = tempfile::tempdir().unwrap();
+    let sets = ChunkSets::in_memory(documents.to_vec());
+    let (resources, is_drawn) = (resources(&dir, memory, 1), |doc: u32| drawn.contains(&doc));
+    let mut found = Vec::new();
+    let stats = duplicates_of_drawn(&sets, documents_in(documents), &is_drawn, &resources, &mut |pair| {
+        assert!(pair.shared == pair.size_a && pair.shared == pair.size_b);
+        found.push((pair.a, pair.b));
+        Ok(())
+    });
+    found.sort_unstable();
+    (found, stats.unwrap())
+}
+
 fn run_near(
     documents: &[(u32, Vec<u64>)],
     shares: &[f64],
@@ -201,5 +219,44 @@ proptest! {
         prop_assert_eq!(stats.clusters, clusters.len() as u64);
         prop_assert_eq!(stats.duplicates, expected.len() as u64);
         prop_assert_eq!(found, expected);
+    }
+}
+
+/// Of all duplicates those of clusters with a member that was drawn.
+fn naive_drawn(documents: &[(u32, Vec<u64>)], drawn: &BTreeSet<u32>) -> Vec<(u32, u32)> {
+    let all = naive_duplicates(documents);
+    let members = |original: u32| all.iter().filter(move |(a, _)| *a == original).map(|(_, b)| *b);
+    let is_drawn = |a: u32| drawn.contains(&a) || members(a).any(|b| drawn.contains(&b));
+    all.iter().copied().filter(|(a, _)| is_drawn(*a)).collect()
+}
+
+#[test]
+fn a_cluster_is_found_whole_by_its_last_member() {
+    let documents = letters(&[(1, "ab"), (2, "ba"), (3, "cd"), (4, "dc"), (7, "ab"), (9, "xy")]);
+    let (found, stats) = run_drawn(&documents, &BTreeSet::from([7, 9]), 1 << 20);
+    assert_eq!(found, [(1, 2), (1, 7)]);
+    assert_eq!((stats.documents, stats.clusters, stats.duplicates, stats.steps), (6, 1, 2, 1));
+    assert_eq!(run_drawn(&documents, &BTreeSet::new(), 1 << 20).0, []);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn what_was_drawn_against_the_definition(
+        documents in prop::collection::btree_map(0u32..80, prop::collection::vec(0u64..4, 0..4), 0..70),
+        drawn in prop::collection::btree_set(0u32..80, 0..40),
+        memory in prop_oneof![Just(1u64), Just(4 << 10), Just(16 << 20)],
+    ) {
+        let documents: Vec<(u32, Vec<u64>)> = documents.into_iter().collect();
+        let expected = naive_drawn(&documents, &drawn);
+        let (found, stats) = run_drawn(&documents, &drawn, memory);
+        let clusters: BTreeSet<u32> = expected.iter().map(|(original, _)| *original).collect();
+        prop_assert_eq!((stats.clusters, stats.duplicates), (clusters.len() as u64, expected.len() as u64));
+        prop_assert_eq!(found, expected);
+        // All of them are everything, and the same as without drawing.
+        let (found, stats) = run_drawn(&documents, &(0..80).collect(), memory);
+        let (all, whole) = run_duplicates(&documents, memory);
+        prop_assert_eq!(found, all);
+        prop_assert_eq!((stats.clusters, stats.documents), (whole.clusters, whole.documents));
     }
 }

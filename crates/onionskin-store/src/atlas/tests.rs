@@ -1,6 +1,6 @@
 use super::*;
 use crate::staging::{StageParams, Staging};
-use crate::table::{LinksWriter, PartParams, PartWriter};
+use crate::table::{IdPairsWriter, PartParams, PartWriter};
 use serde_json::json;
 
 fn small_atlas(dir: &Path) -> Atlas {
@@ -105,7 +105,7 @@ fn files_of_another_program_are_adopted() {
     let folder = atlas.dir().join("links");
     let params = PartParams { table: Table::Links, recipe: String::new() };
     let mut writer =
-        LinksWriter::new(PartWriter::create(&Disk, &folder.join("part-7-spark.parquet"), &params).unwrap());
+        IdPairsWriter::new(PartWriter::create(&Disk, &folder.join("part-7-spark.parquet"), &params).unwrap());
     writer.push(1, 2).unwrap();
     writer.finish(true).unwrap();
     fs::write(folder.join("_SUCCESS"), "").unwrap();

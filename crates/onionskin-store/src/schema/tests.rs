@@ -3,6 +3,7 @@ use super::*;
 fn all() -> Vec<Table> {
     let mut tables =
         vec![Table::Sketches { len: 84 }, Table::Features { len: 6 }, Table::chunks("w4").unwrap()];
+    tables.push(crate::atlas::table_of_name("copies.exact").unwrap());
     tables.extend(
         [
             "documents",
@@ -41,6 +42,7 @@ fn names_and_columns_are_frozen() {
             "sketches [sketches]: doc Int64; sketch FixedSizeList(84 x non-null Int32, field: 'element')",
             "features [features]: doc Int64; features FixedSizeList(6 x non-null Int64, field: 'element')",
             "chunks.w4 [chunks/w4]: fp Int64; doc Int64",
+            "copies.exact [copies/exact]: doc Int64; original Int64",
             "documents [documents]: doc Int64; id? Utf8; url? Utf8; site? Int64; source Utf8; offset Int64; \
              media_type Utf8; bytes Int64; tokens Int64; title? Utf8; canonical_url? Utf8; \
              fetched_at? Timestamp(µs, \"UTC\"); payload_sha1? FixedSizeBinary(20); text_fp? Int64",
@@ -88,8 +90,8 @@ fn every_table_is_found_by_its_name() {
 
 #[test]
 fn a_new_atlas_clears_every_folder() {
-    // Those with chunks below them are looked for on the disk.
-    for table in all().iter().filter(|table| !matches!(table, Table::Chunks(_))) {
+    // Those with chunkings and levels below them are looked for on the disk.
+    for table in all().iter().filter(|table| !matches!(table, Table::Chunks(_) | Table::Copies(_))) {
         let folder = table.folder();
         assert!(crate::staging::TABLE_FOLDERS.contains(&folder.as_str()), "{folder}");
     }

@@ -182,8 +182,10 @@ impl Staging {
             .collect();
         if self.params.kind == StageKind::Create {
             folders.extend(TABLE_FOLDERS.iter().map(|folder| self.dir.join(folder)));
-            let chunkings = list(&self.dir.join("chunks"))?.into_iter();
-            folders.extend(chunkings.filter(|(_, is_dir)| *is_dir).map(|(path, _)| path));
+            for family in ["chunks", "copies"] {
+                let members = list(&self.dir.join(family))?.into_iter();
+                folders.extend(members.filter(|(_, is_dir)| *is_dir).map(|(path, _)| path));
+            }
         }
         for folder in &folders {
             sweep_folder(storage, folder, &keep)?;

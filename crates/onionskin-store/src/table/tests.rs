@@ -88,13 +88,13 @@ fn sites_and_links_come_back_as_they_went() {
     assert_eq!(batch.rows().collect::<Vec<_>>(), sites);
 
     let links: Vec<(u32, u32)> = (0..200_000).map(|i| (i / 3, i % 3 + i / 7)).collect();
-    let mut writer = LinksWriter::new(part(dir.path(), "l.parquet", Table::Links));
+    let mut writer = IdPairsWriter::new(part(dir.path(), "l.parquet", Table::Links));
     for (src, dest) in &links {
         writer.push(*src, *dest).unwrap();
     }
     assert_eq!(writer.rows(), 200_000);
     let meta = writer.finish(true).unwrap();
-    assert_eq!(LinksReader::new([meta.file]).map(Result::unwrap).collect::<Vec<_>>(), links);
+    assert_eq!(IdPairsReader::new(Table::Links, [meta.file]).map(Result::unwrap).collect::<Vec<_>>(), links);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn rows_out_of_order_are_refused() {
     writer.push(5, &[1, 2]).unwrap();
     writer.push(5, &[3]).unwrap();
     assert_eq!(writer.push(4, &[4]).unwrap_err().to_string(), "table chunks.w4: row 3 is out of order");
-    let mut writer = LinksWriter::new(part(dir.path(), "l.parquet", Table::Links));
+    let mut writer = IdPairsWriter::new(part(dir.path(), "l.parquet", Table::Links));
     writer.push(1, 5).unwrap();
     assert!(matches!(writer.push(1, 4), Err(TableError::OutOfOrder { .. })));
     let mut writer = FeaturesWriter::new(part(dir.path(), "f.parquet", Table::Features { len: 1 }));
@@ -227,7 +227,7 @@ fn wrong_values_are_named() {
         (None, "a null where none may be"),
     ] {
         write_foreign(&path, vec![("src", column(vec![Some(1)])), ("dest", column(vec![dest]))]);
-        let error = LinksReader::new([path.as_path()]).next().unwrap().unwrap_err().to_string();
+        let error = IdPairsReader::new(Table::Links, [path.as_path()]).next().unwrap().unwrap_err().to_string();
         assert!(error.ends_with(&format!("column \"dest\": {problem}")), "{error}");
     }
 }
@@ -272,11 +272,11 @@ fn looking_up_a_row_leaves_out_row_groups() {
 
 #[test]
 fn a_missing_or_foreign_file_is_named() {
-    let error = LinksReader::new([Path::new("/nowhere/l.parquet")]).next().unwrap().unwrap_err();
+    let error = IdPairsReader::new(Table::Links, [Path::new("/nowhere/l.parquet")]).next().unwrap().unwrap_err();
     assert!(error.to_string().starts_with("opening /nowhere/l.parquet: "), "{error}");
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), b"PAR1 not at all PAR1").unwrap();
-    let mut reader = LinksReader::new([file.path()]);
+    let mut reader = IdPairsReader::new(Table::Links, [file.path()]);
     let error = reader.next().unwrap().unwrap_err();
     assert!(error.to_string().contains("damaged or not Parquet"), "{error}");
     assert!(reader.next().is_none(), "an error ends the reading");

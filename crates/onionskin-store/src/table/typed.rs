@@ -304,47 +304,51 @@ impl SiteBatch {
     }
 }
 
-/// Reads `links`, one `(src, dest)` after the other.
+/// Reads a table of two ids a row, `links` or `copies`, one row after the other.
 #[derive(Debug)]
-pub struct LinksReader {
+pub struct IdPairsReader {
     reader: TableReader,
-    src: ScalarBuffer<i64>,
-    dest: ScalarBuffer<i64>,
+    table: Table,
+    first: ScalarBuffer<i64>,
+    second: ScalarBuffer<i64>,
     at: usize,
 }
 
-impl LinksReader {
-    /// Reads the files in order.
-    pub fn new(inputs: impl IntoIterator<Item = impl Into<Input>>) -> LinksReader {
-        let reader = TableReader::new(Table::Links, inputs).batch_rows(NARROW_BATCH);
-        LinksReader { reader, src: Vec::new().into(), dest: Vec::new().into(), at: 0 }
+impl IdPairsReader {
+    /// Reads the files of the table in order.
+    pub fn new(table: Table, inputs: impl IntoIterator<Item = impl Into<Input>>) -> IdPairsReader {
+        debug_assert!(matches!(table, Table::Links | Table::Copies(_)));
+        let reader = TableReader::new(table.clone(), inputs).batch_rows(NARROW_BATCH);
+        IdPairsReader { reader, table, first: Vec::new().into(), second: Vec::new().into(), at: 0 }
     }
 
     fn fill(&mut self) -> Result<bool, TableError> {
         let Some((batch, file)) = self.reader.next_batch()? else { return Ok(false) };
-        let columns = Columns { batch: &batch, table: &Table::Links, file };
-        self.src = columns.ids("src")?.values().clone();
-        self.dest = columns.ids("dest")?.values().clone();
+        let columns = Columns { batch: &batch, table: &self.table, file };
+        let [first, second] =
+            if self.table == Table::Links { ["src", "dest"] } else { ["doc", "original"] };
+        self.first = columns.ids(first)?.values().clone();
+        self.second = columns.ids(second)?.values().clone();
         self.at = 0;
         Ok(true)
     }
 }
 
-impl Iterator for LinksReader {
+impl Iterator for IdPairsReader {
     type Item = Result<(u32, u32), TableError>;
 
     #[inline]
     fn next(&mut self) -> Option<Result<(u32, u32), TableError>> {
-        if self.at == self.src.len() {
+        while self.at == self.first.len() {
             match self.fill() {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => return Some(Err(error)),
             }
         }
-        let link = (*self.src.get(self.at)? as u32, *self.dest.get(self.at)? as u32);
+        let row = (*self.first.get(self.at)? as u32, *self.second.get(self.at)? as u32);
         self.at += 1;
-        Some(Ok(link))
+        Some(Ok(row))
     }
 }
 

@@ -254,47 +254,50 @@ impl SitesWriter {
     }
 }
 
-/// Writes `links`, in ascending order of `(src, dest)`.
+/// Writes a table of two ids a row, `links` or `copies`, in ascending order.
 #[derive(Debug)]
-pub struct LinksWriter {
+pub struct IdPairsWriter {
     part: PartWriter,
     last: Option<(u32, u32)>,
-    src: Vec<i64>,
-    dest: Vec<i64>,
+    first: Vec<i64>,
+    second: Vec<i64>,
 }
 
-impl LinksWriter {
-    /// Writes to a part of the table `links`.
-    pub fn new(part: PartWriter) -> LinksWriter {
-        debug_assert_eq!(part.table(), &Table::Links);
-        LinksWriter { part, last: None, src: Vec::new(), dest: Vec::new() }
+impl IdPairsWriter {
+    /// Writes to a part of the table.
+    pub fn new(part: PartWriter) -> IdPairsWriter {
+        debug_assert!(matches!(part.table(), Table::Links | Table::Copies(_)));
+        IdPairsWriter { part, last: None, first: Vec::new(), second: Vec::new() }
     }
 
     /// Rows so far.
     pub fn rows(&self) -> u64 {
-        self.part.rows() + self.src.len() as u64
+        self.part.rows() + self.first.len() as u64
     }
 
-    /// Appends a link; not smaller than the one before.
-    pub fn push(&mut self, src: u32, dest: u32) -> Result<(), TableError> {
-        if self.last.is_some_and(|last| last > (src, dest)) {
+    /// Appends a row; not smaller than the one before.
+    pub fn push(&mut self, first: u32, second: u32) -> Result<(), TableError> {
+        if self.last.is_some_and(|last| last > (first, second)) {
             return Err(out_of_order(&self.part, self.rows()));
         }
-        self.last = Some((src, dest));
-        self.src.push(i64::from(src));
-        self.dest.push(i64::from(dest));
-        if self.src.len() >= NARROW_BATCH { self.flush() } else { Ok(()) }
+        self.last = Some((first, second));
+        self.first.push(i64::from(first));
+        self.second.push(i64::from(second));
+        if self.first.len() >= NARROW_BATCH { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<(), TableError> {
-        let src = std::mem::replace(&mut self.src, Vec::with_capacity(NARROW_BATCH));
-        let dest = std::mem::replace(&mut self.dest, Vec::with_capacity(NARROW_BATCH));
-        write_columns(&mut self.part, vec![Arc::new(Int64Array::from(src)), Arc::new(Int64Array::from(dest))])
+        let first = std::mem::replace(&mut self.first, Vec::with_capacity(NARROW_BATCH));
+        let second = std::mem::replace(&mut self.second, Vec::with_capacity(NARROW_BATCH));
+        write_columns(
+            &mut self.part,
+            vec![Arc::new(Int64Array::from(first)), Arc::new(Int64Array::from(second))],
+        )
     }
 
     /// Writes the footer; with `sync`, returns when the file is on the disk.
     pub fn finish(mut self, sync: bool) -> Result<PartMeta, TableError> {
-        if !self.src.is_empty() {
+        if !self.first.is_empty() {
             self.flush()?;
         }
         self.part.finish(sync)

@@ -1,7 +1,7 @@
 use super::*;
 use crate::storage::Disk;
 use crate::table::{
-    ChunksWriter, DocumentRow, DocumentsWriter, FeaturesWriter, LinksWriter, PartParams, PartWriter, SiteRow,
+    ChunksWriter, DocumentRow, DocumentsWriter, FeaturesWriter, IdPairsWriter, PartParams, PartWriter, SiteRow,
     SitesWriter, SketchesWriter,
 };
 use proptest::prelude::*;
@@ -48,7 +48,7 @@ static FILES: LazyLock<Vec<(Table, Vec<u8>)>> = LazyLock::new(|| {
             writer.finish(false).unwrap()
         }
         Table::Links => {
-            let mut writer = LinksWriter::new(part(table));
+            let mut writer = IdPairsWriter::new(part(table));
             (0..100).for_each(|i| writer.push(i / 3, i).unwrap());
             writer.finish(false).unwrap()
         }

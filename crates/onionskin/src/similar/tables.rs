@@ -1,4 +1,4 @@
-//! Copies and near pairs become the tables `pairs`, `clusters` and `cluster_stats`.
+//! Copies and near pairs become the tables `pairs`, `clusters` and `cluster_stats`, and levels for reports.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use onionskin_store::table::{ClusterRow, ClusterStatsRow, Method, PairRow};
 use onionskin_store::{Atlas, Staging};
 use serde::{Deserialize, Serialize};
 
-use super::{COPIES, Job, NEAR, ParagraphSummary, near_pairs};
+use super::{COPIES, Job, NEAR, ParagraphSummary, levels, near_pairs};
 use crate::survivor::Survivor;
 
 /// Clusters, counted.
@@ -67,8 +67,10 @@ pub(super) fn write(
     resources: &Resources,
 ) -> Result<ClusterSummary, SimilarError> {
     let (copy_files, near_files) = (staging.raw_files(COPIES), staging.raw_files(NEAR));
-    write_pairs(staging, job.params.search.method(), &copy_files, &near_files, resources)?;
     let params = job.params;
+    if !params.for_report {
+        write_pairs(staging, params.search.method(), &copy_files, &near_files, resources)?;
+    }
     let input = ClusterInput {
         clustering: params.clustering,
         documents: job.documents,
@@ -78,9 +80,17 @@ pub(super) fn write(
         ranked: params.survivor.ranks(),
         sets,
     };
-    let mut sink = TableSink { staging, summary: ClusterSummary::default() };
-    cluster(&input, resources, &mut sink)?;
-    Ok(sink.summary)
+    let mut sink = TableSink {
+        staging,
+        for_report: params.for_report,
+        summary: ClusterSummary::default(),
+        original: None,
+        rows: levels::rows(resources)?,
+    };
+    cluster(&input, &resources.share(7, 8), &mut sink)?;
+    let TableSink { summary, rows, .. } = sink;
+    levels::write(staging, job, rows, resources)?;
+    Ok(summary)
 }
 
 /// Exact copies with their centre, and near pairs, in one order.
@@ -131,17 +141,28 @@ fn write_pairs(
 
 struct TableSink<'a> {
     staging: &'a mut Staging,
+    for_report: bool,
     summary: ClusterSummary,
+    /// The cluster that is being written, and its smallest document.
+    original: Option<(u32, u32)>,
+    /// Every document in a cluster, with the smallest of it.
+    rows: levels::Rows,
 }
 
 impl ClusterSink for TableSink<'_> {
     fn member(&mut self, row: ClusterRow) -> Result<(), SimilarError> {
-        Ok(self.staging.clusters()?.push(&row)?)
+        let original = match self.original {
+            Some((cluster, original)) if cluster == row.cluster => original,
+            _ => row.doc,
+        };
+        self.original = Some((row.cluster, original));
+        self.rows.push((row.doc, original))?;
+        if self.for_report { Ok(()) } else { Ok(self.staging.clusters()?.push(&row)?) }
     }
 
     fn cluster(&mut self, row: ClusterStatsRow) -> Result<(), SimilarError> {
         self.summary.add(&row);
-        Ok(self.staging.cluster_stats()?.push(&row)?)
+        if self.for_report { Ok(()) } else { Ok(self.staging.cluster_stats()?.push(&row)?) }
     }
 }
 
@@ -151,9 +172,10 @@ pub(super) fn paragraphs(
     documents: u64,
     share: f64,
     resources: &Resources,
+    equal: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<ParagraphSummary, SimilarError> {
-    let equal = duplicates(sets, documents, resources, &mut |_| Ok(()))?;
+    let equal = duplicates(sets, documents, resources, equal)?;
     // All percentages in one go: those of the paper, and the one asked for.
     let mut shares = vec![0.9, 0.7, 0.5];
     if !shares.contains(&share) {

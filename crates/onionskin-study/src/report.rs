@@ -1,0 +1,271 @@
+//! A report as sections of sentences, figures and tables, and its spellings: one HTML file, JSON, CSV.
+//!
+//! What a report says is put together once, as a [`Document`]; every spelling is made from it, so that the page, the files for programs and the
+//! pictures tell the same numbers.
+
+mod html;
+mod machine;
+
+use crate::figure::Figure;
+
+pub use html::html;
+pub use machine::{csv, json};
+
+/// A report.
+#[derive(Debug, Default)]
+pub struct Document {
+    /// What stands above it.
+    pub title: String,
+    /// What it is about, below the title.
+    pub subtitle: String,
+    /// The few numbers that matter most.
+    pub headlines: Vec<Headline>,
+    /// The rest.
+    pub sections: Vec<Section>,
+    /// Below everything: what made it.
+    pub footer: String,
+}
+
+/// A number that matters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Headline {
+    /// The number.
+    pub value: Cell,
+    /// What it counts.
+    pub label: String,
+}
+
+/// A part of a report.
+#[derive(Debug, Default)]
+pub struct Section {
+    /// Its name in addresses; letters, digits and `-`.
+    pub id: String,
+    /// What stands above it.
+    pub title: String,
+    /// What is in it, in order.
+    pub blocks: Vec<Block>,
+}
+
+impl Section {
+    /// An empty section.
+    pub fn new(id: &str, title: &str) -> Section {
+        Section { id: id.to_owned(), title: title.to_owned(), blocks: Vec::new() }
+    }
+
+    /// Adds a paragraph.
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.blocks.push(Block::Text(text.into()));
+    }
+
+    /// Adds a figure with the sentence that says what it shows.
+    pub fn show(&mut self, id: &str, figure: Figure, sentence: impl Into<String>) {
+        self.blocks.push(Block::Figure { id: id.to_owned(), figure, sentence: sentence.into() });
+    }
+
+    /// Adds a table.
+    pub fn table(&mut self, table: Table) {
+        self.blocks.push(Block::Table(table));
+    }
+}
+
+/// Something in a section.
+#[derive(Debug)]
+pub enum Block {
+    /// A paragraph.
+    Text(String),
+    /// A picture.
+    Figure {
+        /// Its name in files.
+        id: String,
+        /// The picture.
+        figure: Figure,
+        /// What it shows.
+        sentence: String,
+    },
+    /// Numbers.
+    Table(Table),
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Its name in files.
+    pub id: String,
+    /// What stands above it.
+    pub title: String,
+    /// Whether the page shows it only when asked to: the numbers of a figure.
+    pub folded: bool,
+    /// Names of the columns, for people and, in lower case with `_`, for programs.
+    pub columns: Vec<String>,
+    /// As many cells in each as there are columns.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// An empty table.
+    pub fn new(id: &str, title: &str, columns: &[&str]) -> Table {
+        Table {
+            id: id.to_owned(),
+            title: title.to_owned(),
+            folded: false,
+            columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// The same, shown when asked to.
+    pub fn folded(mut self) -> Table {
+        self.folded = true;
+        self
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+        let cells = cells.into();
+        debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.id);
+        self.rows.push(cells);
+    }
+}
+
+/// A value in a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// Nothing is known.
+    None,
+    /// Words.
+    Text(String),
+    /// An address. Only http and https become links.
+    Address(String),
+    /// A number of things.
+    Count(u64),
+    /// A number of bytes.
+    Bytes(u64),
+    /// A share of one.
+    Share(f64),
+    /// A time.
+    Seconds(f64),
+    /// Any other number, with so many digits after the point.
+    Number(f64, usize),
+    /// An estimated share of one: value, low, high.
+    ShareBetween(f64, f64, f64),
+    /// An estimated number of things: value, low, high.
+    CountBetween(f64, f64, f64),
+    /// Any other estimate.
+    NumberBetween(f64, f64, f64),
+}
+
+impl From<u64> for Cell {
+    fn from(n: u64) -> Cell {
+        Cell::Count(n)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Cell {
+        Cell::Text(text)
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(cell: Option<T>) -> Cell {
+        cell.map_or(Cell::None, Into::into)
+    }
+}
+
+impl Cell {
+    /// As people read it.
+    pub fn words(&self) -> String {
+        match self {
+            Cell::None => "–".to_owned(),
+            Cell::Text(text) | Cell::Address(text) => text.clone(),
+            Cell::Count(n) => grouped(*n),
+            Cell::Bytes(n) => bytes(*n),
+            Cell::Share(share) => percent(*share),
+            Cell::Seconds(seconds) => self::seconds(*seconds),
+            Cell::Number(value, digits) => format!("{value:.digits$}"),
+            Cell::ShareBetween(value, low, high) => {
+                format!("{} ({} to {})", percent(*value), percent(*low), percent(*high))
+            }
+            Cell::CountBetween(value, low, high) => {
+                let whole = |value: f64| grouped(value.max(0.0).round() as u64);
+                format!("{} ({} to {})", whole(*value), whole(*low), whole(*high))
+            }
+            Cell::NumberBetween(value, low, high) => format!("{value:.2} ({low:.2} to {high:.2})"),
+        }
+    }
+
+    /// Whether it is set to the right.
+    fn is_number(&self) -> bool {
+        !matches!(self, Cell::None | Cell::Text(_) | Cell::Address(_))
+    }
+}
+
+/// 1234567 as 1,234,567.
+pub fn grouped(n: u64) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.char_indices() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A share as hundredths, with as many digits as tell something.
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    if value == 0.0 || value >= 99.95 && value <= 100.0 && value == value.round() {
+        format!("{value:.0} %")
+    } else if value.abs() < 0.1 {
+        format!("{value:.3} %")
+    } else {
+        format!("{value:.1} %")
+    }
+}
+
+/// A number of bytes in the unit that fits.
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
+    let mut value = n as f64;
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1000.0;
+        unit += 1;
+    }
+    if unit == 0 || value >= 99.5 {
+        format!("{value:.0} {}", UNITS[unit])
+    } else {
+        format!("{value:.1} {}", UNITS[unit])
+    }
+}
+
+/// A time in the unit that fits.
+pub fn seconds(seconds: f64) -> String {
+    if seconds < 0.01 {
+        format!("{:.1} ms", seconds * 1e3)
+    } else if seconds < 1.0 {
+        format!("{:.0} ms", seconds * 1e3)
+    } else if seconds < 120.0 {
+        format!("{seconds:.1} s")
+    } else if seconds < 7200.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3600.0)
+    }
+}
+
+/// One thing, or so many.
+pub fn plural(n: u64, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(n)) }
+}
+
+#[cfg(test)]
+mod tests;
