@@ -18,6 +18,7 @@ pub mod overlap;
 pub mod random;
 pub mod searches;
 pub mod statistics;
+pub mod walk;
 
 use std::error::Error;
 
