@@ -11,6 +11,7 @@
 //! - [`collections()`] finds collections of linked pages that stand in several places.
 //! - [`avoid()`] makes the list of what the next crawl can skip.
 //! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
+//! - [`size()`] tells how big crawls, lists and search engines are against each other.
 //! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
 
 pub mod avoid;
@@ -26,6 +27,7 @@ mod progress;
 pub mod run;
 pub mod scan;
 pub mod similar;
+pub mod size;
 pub mod survivor;
 
 pub use avoid::{AvoidError, AvoidParams, AvoidReport, avoid};
@@ -37,6 +39,7 @@ pub use progress::{Event, Progress, Quiet};
 pub use run::{RunError, RunParams, RunSummary, run};
 pub use scan::{ScanError, ScanParams, ScanSummary, scan};
 pub use similar::{SimilarParams, SimilarSummary, similar};
+pub use size::{SizeError, SizeParams, SizeReport, size};
 pub use survivor::Survivor;
 
 #[cfg(test)]
