@@ -12,4 +12,5 @@ pub(crate) mod plan;
 pub(crate) mod run;
 pub(crate) mod scan;
 pub(crate) mod similar;
+pub(crate) mod size;
 pub(crate) mod verify;

@@ -243,7 +243,8 @@ impl Bars {
         let mut tips = Vec::new();
         for (at, group) in self.groups.iter().enumerate() {
             let value = |values: &Vec<f64>| values.get(at).copied().unwrap_or(0.0);
-            let values = self.series.iter().enumerate().map(|(nth, (_, values))| (value(values), colour(nth)));
+            let values =
+                self.series.iter().enumerate().map(|(nth, (_, values))| (value(values), colour(nth)));
             bar = bar.with_group(plain(group), values.collect::<Vec<_>>());
             for (name, values) in &self.series {
                 tips.push(plain(&format!("{group}, {name}: {}", short((value(values) * 1e3).round() / 1e3))));

@@ -528,9 +528,8 @@ impl Run<'_> {
             }
             Search::Paragraphs { share } => {
                 let staging = &mut self.staging;
-                let mut equal = |pair: SharedPair| {
-                    Ok(staging.raw::<(u32, u32)>(DUPLICATES)?.push(&(pair.b, pair.a))?)
-                };
+                let mut equal =
+                    |pair: SharedPair| Ok(staging.raw::<(u32, u32)>(DUPLICATES)?.push(&(pair.b, pair.a))?);
                 let resources = resources.share(7, 8);
                 let found = tables::paragraphs(&sets, documents, *share, &resources, &mut equal, &mut emit)?;
                 self.state.paragraphs = Some(found);

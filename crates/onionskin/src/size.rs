@@ -20,7 +20,9 @@ use std::time::Instant;
 use onionskin_core::{Recipe, RecipeError, SketchScheme};
 use onionskin_store::{Atlas, AtlasError, MemoryBudget};
 use onionskin_study::size::bias::{self, Bias, Circumstances};
-use onionskin_study::size::engine::{Correction, EngineMember, EngineParams, Lexicon, SearchEngine, SearchFailure};
+use onionskin_study::size::engine::{
+    Correction, EngineMember, EngineParams, Lexicon, SearchEngine, SearchFailure,
+};
 use onionskin_study::size::overlap::{self, EstimateParams, Estimates};
 use onionskin_study::size::searches::{self, Answered, SearchEstimates};
 use onionskin_study::size::walk::{WalkError, WalkParams, Walked};
@@ -406,7 +408,11 @@ fn comparable(atlases: &[&Atlas], sketches: bool) -> Result<(), SizeError> {
                     first.manifest().seed,
                     atlas.manifest().seed
                 ),
-                hint: if words { "use --by text, or scan both alike" } else { "use --by url, or scan both alike" },
+                hint: if words {
+                    "use --by text, or scan both alike"
+                } else {
+                    "use --by url, or scan both alike"
+                },
             });
         }
     }
@@ -522,7 +528,12 @@ pub fn searches(
 /// # Errors
 ///
 /// When the atlas has no links, or they cannot be read.
-pub fn walk(atlas: &Atlas, params: &WalkParams, memory: MemoryBudget, work_dir: &Path) -> Result<Walked, SizeError> {
+pub fn walk(
+    atlas: &Atlas,
+    params: &WalkParams,
+    memory: MemoryBudget,
+    work_dir: &Path,
+) -> Result<Walked, SizeError> {
     let nodes = u32::try_from(atlas.table("documents")?.rows).unwrap_or(u32::MAX);
     let links = atlas.links()?;
     std::fs::create_dir_all(work_dir)

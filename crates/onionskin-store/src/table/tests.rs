@@ -227,7 +227,8 @@ fn wrong_values_are_named() {
         (None, "a null where none may be"),
     ] {
         write_foreign(&path, vec![("src", column(vec![Some(1)])), ("dest", column(vec![dest]))]);
-        let error = IdPairsReader::new(Table::Links, [path.as_path()]).next().unwrap().unwrap_err().to_string();
+        let error =
+            IdPairsReader::new(Table::Links, [path.as_path()]).next().unwrap().unwrap_err().to_string();
         assert!(error.ends_with(&format!("column \"dest\": {problem}")), "{error}");
     }
 }
@@ -272,7 +273,8 @@ fn looking_up_a_row_leaves_out_row_groups() {
 
 #[test]
 fn a_missing_or_foreign_file_is_named() {
-    let error = IdPairsReader::new(Table::Links, [Path::new("/nowhere/l.parquet")]).next().unwrap().unwrap_err();
+    let error =
+        IdPairsReader::new(Table::Links, [Path::new("/nowhere/l.parquet")]).next().unwrap().unwrap_err();
     assert!(error.to_string().starts_with("opening /nowhere/l.parquet: "), "{error}");
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), b"PAR1 not at all PAR1").unwrap();

@@ -325,8 +325,7 @@ impl IdPairsReader {
     fn fill(&mut self) -> Result<bool, TableError> {
         let Some((batch, file)) = self.reader.next_batch()? else { return Ok(false) };
         let columns = Columns { batch: &batch, table: &self.table, file };
-        let [first, second] =
-            if self.table == Table::Links { ["src", "dest"] } else { ["doc", "original"] };
+        let [first, second] = if self.table == Table::Links { ["src", "dest"] } else { ["doc", "original"] };
         self.first = columns.ids(first)?.values().clone();
         self.second = columns.ids(second)?.values().clone();
         self.at = 0;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::storage::Disk;
 use crate::table::{
-    ChunksWriter, DocumentRow, DocumentsWriter, FeaturesWriter, IdPairsWriter, PartParams, PartWriter, SiteRow,
-    SitesWriter, SketchesWriter,
+    ChunksWriter, DocumentRow, DocumentsWriter, FeaturesWriter, IdPairsWriter, PartParams, PartWriter,
+    SiteRow, SitesWriter, SketchesWriter,
 };
 use proptest::prelude::*;
 use std::sync::LazyLock;

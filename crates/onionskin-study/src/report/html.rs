@@ -80,7 +80,8 @@ fn write_table(out: &mut String, table: &Table) {
     if table.folded {
         let _ = writeln!(out, "<details><summary>{}</summary>", escape(&table.title));
     }
-    let caption = if table.folded { String::new() } else { format!("<caption>{}</caption>", escape(&table.title)) };
+    let caption =
+        if table.folded { String::new() } else { format!("<caption>{}</caption>", escape(&table.title)) };
     let numeric: Vec<bool> = (0..table.columns.len())
         .map(|at| {
             table.rows.iter().any(|row| row[at].is_number())
@@ -95,7 +96,11 @@ fn write_table(out: &mut String, table: &Table) {
         out.push_str("</tr></thead>\n<tbody>\n");
     };
     let (shown, rest) = table.rows.split_at(ROWS_SHOWN.min(table.rows.len()));
-    let _ = write!(out, "<div class=\"table\" tabindex=\"0\"><table id=\"table-{}\">{caption}", escape(&table.id));
+    let _ = write!(
+        out,
+        "<div class=\"table\" tabindex=\"0\"><table id=\"table-{}\">{caption}",
+        escape(&table.id)
+    );
     head(out);
     write_rows(out, shown, &numeric);
     out.push_str("</tbody></table></div>\n");
@@ -124,7 +129,9 @@ fn write_rows(out: &mut String, rows: &[Vec<Cell>], numeric: &[bool]) {
         for (cell, numeric) in row.iter().zip(numeric) {
             let words = escape(&cell.words());
             let inside = match cell {
-                Cell::Address(address) if address.starts_with("http://") || address.starts_with("https://") => {
+                Cell::Address(address)
+                    if address.starts_with("http://") || address.starts_with("https://") =>
+                {
                     format!("<a href=\"{words}\" rel=\"noreferrer nofollow\">{words}</a>")
                 }
                 _ => words,
@@ -146,7 +153,12 @@ fn escape(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             // What a page may not have, and what turns the direction of the text around it.
-            c if (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c) || ('\u{2066}'..='\u{2069}').contains(&c) => out.push('\u{fffd}'),
+            c if (c.is_control() && c != '\n')
+                || ('\u{202a}'..='\u{202e}').contains(&c)
+                || ('\u{2066}'..='\u{2069}').contains(&c) =>
+            {
+                out.push('\u{fffd}')
+            }
             c => out.push(c),
         }
     }

@@ -138,8 +138,10 @@ fn tables_of(blocks: &[Block]) -> impl Iterator<Item = &Table> {
 fn keys(table: &Table) -> Vec<String> {
     let key = |name: &String| {
         let words = name.replace('%', " percent ");
-        let plain: String =
-            words.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' }).collect();
+        let plain: String = words
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' })
+            .collect();
         plain.split_whitespace().collect::<Vec<_>>().join("_")
     };
     table.columns.iter().map(key).collect()

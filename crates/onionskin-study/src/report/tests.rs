@@ -4,7 +4,12 @@ use crate::figure::{Bars, Figure};
 fn document() -> Document {
     let mut section = Section::new("one", "One & only");
     section.say("A <sentence>.");
-    let bars = Bars { title: "b".into(), groups: vec!["g".into()], series: vec![("s".into(), vec![1.0])], ..Bars::default() };
+    let bars = Bars {
+        title: "b".into(),
+        groups: vec!["g".into()],
+        series: vec![("s".into(), vec![1.0])],
+        ..Bars::default()
+    };
     section.show("bars", Figure::Bars(bars), "What \"it\" shows.");
     let mut table = Table::new("numbers", "Numbers", &["Name", "Pages, % of all", "Estimate"]);
     table.row(["a,\"b\"".into(), Cell::Share(0.125), Cell::CountBetween(10.0, 8.0, 12.5)]);
@@ -51,8 +56,14 @@ fn programs_get_the_same_numbers() {
     assert_eq!(parsed["headlines"][0]["value"], 1_234_567);
     let row = &parsed["sections"][0]["tables"][0]["rows"][0];
     assert_eq!(row["pages_percent_of_all"], 0.125);
-    assert_eq!((row["estimate"].as_f64(), row["estimate_low"].as_f64(), row["estimate_high"].as_f64()), (Some(10.0), Some(8.0), Some(12.5)));
-    assert_eq!(parsed["sections"][0]["tables"][0]["rows"][1]["pages_percent_of_all"], serde_json::Value::Null);
+    assert_eq!(
+        (row["estimate"].as_f64(), row["estimate_low"].as_f64(), row["estimate_high"].as_f64()),
+        (Some(10.0), Some(8.0), Some(12.5))
+    );
+    assert_eq!(
+        parsed["sections"][0]["tables"][0]["rows"][1]["pages_percent_of_all"],
+        serde_json::Value::Null
+    );
     let files = csv(&document);
     assert_eq!(files[0].0, "numbers.csv");
     assert_eq!(
@@ -64,8 +75,17 @@ fn programs_get_the_same_numbers() {
 #[test]
 fn numbers_are_spelled_for_people() {
     assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
-    assert_eq!([0.0, 0.0004, 0.25, 0.9996, 1.0].map(percent), ["0 %", "0.040 %", "25.0 %", "100.0 %", "100 %"]);
+    assert_eq!(
+        [0.0, 0.0004, 0.25, 0.9996, 1.0].map(percent),
+        ["0 %", "0.040 %", "25.0 %", "100.0 %", "100 %"]
+    );
     assert_eq!([12, 1_000, 1_500_000, 999_999_999].map(bytes), ["12 B", "1.0 kB", "1.5 MB", "1.0 GB"]);
-    assert_eq!([0.0042, 0.5, 61.0, 600.0, 9_000.0].map(seconds), ["4.2 ms", "500 ms", "61.0 s", "10 min", "2.5 h"]);
-    assert_eq!((plural(1, "page", "pages"), plural(2_000, "page", "pages")), ("1 page".into(), "2,000 pages".into()));
+    assert_eq!(
+        [0.0042, 0.5, 61.0, 600.0, 9_000.0].map(seconds),
+        ["4.2 ms", "500 ms", "61.0 s", "10 min", "2.5 h"]
+    );
+    assert_eq!(
+        (plural(1, "page", "pages"), plural(2_000, "page", "pages")),
+        ("1 page".into(), "2,000 pages".into())
+    );
 }

@@ -109,8 +109,8 @@ fn equal_paragraphs(staging: &Staging, resources: &Resources) -> Result<Rows, Si
     let mut duplicates = duplicates.finish()?.peekable();
     let mut take = |before: Option<u32>, found: &mut Rows| -> Result<Option<u32>, SimilarError> {
         let mut last = None;
-        while let Some(pair) =
-            duplicates.next_if(|pair| pair.as_ref().map_or(true, |(doc, _)| before.is_none_or(|at| *doc <= at)))
+        while let Some(pair) = duplicates
+            .next_if(|pair| pair.as_ref().map_or(true, |(doc, _)| before.is_none_or(|at| *doc <= at)))
         {
             let (doc, original) = pair?;
             found.push((doc, original))?;
@@ -184,7 +184,10 @@ mod tests {
         assert_eq!(spelled(&resemblance(0.975), Some("w4")), "exact resemblance-w4-97_5");
         assert_eq!(spelled(&resemblance(1.0), Some("w4")), "exact resemblance-w4-100");
         assert_eq!(spelled(&overlap, Some("l4")), "exact overlap-l4-15");
-        assert_eq!(spelled(&Search::Paragraphs { share: 0.5 }, Some("sp")), "exact paragraphs-100 paragraphs-50");
+        assert_eq!(
+            spelled(&Search::Paragraphs { share: 0.5 }, Some("sp")),
+            "exact paragraphs-100 paragraphs-50"
+        );
         assert_eq!(spelled(&Search::Paragraphs { share: 1.0 }, Some("sp")), "exact paragraphs-100");
     }
 }

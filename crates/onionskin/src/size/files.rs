@@ -158,7 +158,9 @@ mod tests {
     #[test]
     fn a_study_in_both_spellings() {
         let csv = file("what,number\nspace,4294967296\ntried,1000\nserver,12,a.example\nserver,\nserver,7\n");
-        let lines = file("{\"space\":4294967296,\"tried\":1000}\n{\"pages\":12}\n{\"pages\":null}\n\n{\"pages\":7}\n");
+        let lines = file(
+            "{\"space\":4294967296,\"tried\":1000}\n{\"pages\":12}\n{\"pages\":null}\n\n{\"pages\":7}\n",
+        );
         let study = read_addresses(csv.path()).unwrap();
         assert_eq!((study.space, study.tried, study.found), (1 << 32, 1000, 3));
         assert_eq!(study.pages, [12, 7]);
@@ -179,6 +181,9 @@ mod tests {
         let lexicon = read_lexicon(file("# words\nCat 12\nsat\n").path()).unwrap();
         assert_eq!(lexicon.words(), [("cat".to_owned(), 12), ("sat".to_owned(), 0)]);
         assert!(read_lexicon(file("cat many\n").path()).is_err());
-        assert_eq!(read_queries(file("gamma  mlp\n\ndvi2pdf\ngamma mlp\n").path()).unwrap(), ["gamma mlp", "dvi2pdf"]);
+        assert_eq!(
+            read_queries(file("gamma  mlp\n\ndvi2pdf\ngamma mlp\n").path()).unwrap(),
+            ["gamma mlp", "dvi2pdf"]
+        );
     }
 }

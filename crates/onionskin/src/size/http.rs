@@ -213,7 +213,9 @@ fn read_until(stream: &mut TcpStream, deadline: Instant) -> io::Result<Vec<u8>> 
         let n = match stream.read(&mut buffer) {
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(io::ErrorKind::TimedOut.into()),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
             Err(error) => return Err(error),
         };
         if n == 0 || block.len() as u64 > MOST_BYTES {

@@ -29,7 +29,8 @@ pub(super) fn band_length(t: usize, threshold: f64) -> usize {
 }
 
 fn bands(sketch: &[u32], minima: usize) -> impl Iterator<Item = (usize, u64)> + '_ {
-    let hash = |band: &[u32]| band.iter().fold(0, |sum: u64, min| scramble(sum ^ u64::from(*min)).wrapping_add(1));
+    let hash =
+        |band: &[u32]| band.iter().fold(0, |sum: u64, min| scramble(sum ^ u64::from(*min)).wrapping_add(1));
     sketch.chunks_exact(minima).map(hash).enumerate()
 }
 

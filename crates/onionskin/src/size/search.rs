@@ -207,9 +207,10 @@ impl SearchEngine for HttpEngine {
                 HttpFailure::Exhausted => SearchFailure::Exhausted,
                 other => failed(other.to_string()),
             })?;
-            let listed = self.settings.results.take(&answer.0.body).ok_or_else(|| {
-                failed(format!("the answer has no results at {}", self.settings.results))
-            })?;
+            let listed =
+                self.settings.results.take(&answer.0.body).ok_or_else(|| {
+                    failed(format!("the answer has no results at {}", self.settings.results))
+                })?;
             let listed_here = listed.len();
             start += listed_here;
             for url in listed.into_iter().filter_map(|url| normalize(&url)) {

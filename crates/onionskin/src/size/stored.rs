@@ -46,7 +46,12 @@ struct Bottom {
 impl Bottom {
     fn new(wanted: usize, seed: u64, room: &Room) -> Result<Bottom, MemberFailure> {
         let params = SortParams::new(&room.work_dir, room.memory.share(1, 2)).dedup();
-        Ok(Bottom { wanted, key: scramble(seed ^ 0x5a17), smallest: BTreeMap::new(), all: Sorter::new(params)? })
+        Ok(Bottom {
+            wanted,
+            key: scramble(seed ^ 0x5a17),
+            smallest: BTreeMap::new(),
+            all: Sorter::new(params)?,
+        })
     }
 
     /// A page that is known by `unit`.
@@ -272,7 +277,10 @@ impl ListMember {
         Ok(ListMember { name: name.to_owned(), path, room, count: None, bad_lines: 0 })
     }
 
-    fn each(&self, address: &mut dyn FnMut(String) -> Result<(), MemberFailure>) -> Result<u64, MemberFailure> {
+    fn each(
+        &self,
+        address: &mut dyn FnMut(String) -> Result<(), MemberFailure>,
+    ) -> Result<u64, MemberFailure> {
         let mut bad = 0;
         let mut lines = open_lines(&self.path)?;
         let mut line = Vec::new();

@@ -70,7 +70,8 @@ impl TextStore {
 
     /// Gets to know pages that are not known yet.
     fn learn(&mut self, urls: &[&str]) -> Result<(), MemberFailure> {
-        let mut missing: BTreeSet<&str> = urls.iter().copied().filter(|url| !self.known.contains_key(*url)).collect();
+        let mut missing: BTreeSet<&str> =
+            urls.iter().copied().filter(|url| !self.known.contains_key(*url)).collect();
         let mut analyzer = Analyzer::new(&self.recipe.0, self.recipe.1);
         let mut known = |text: &str| {
             let analysis = analyzer.analyze(text);
@@ -187,9 +188,9 @@ impl Visitor for Wanted<'_> {
         let found = self.offsets.binary_search_by_key(&document.offset, |(at, _)| *at);
         let Some((_, url)) = found.ok().and_then(|at| self.offsets.get(at)) else { return };
         // Several records of a compressed WARC file may have one offset.
-        let same = document.url.is_none_or(|found| {
-            url.is_empty() || found == *url || normalize(found).as_deref() == Some(*url)
-        });
+        let same = document
+            .url
+            .is_none_or(|found| url.is_empty() || found == *url || normalize(found).as_deref() == Some(*url));
         if same && !document.revisit {
             (self.take)(url, document.text);
         }

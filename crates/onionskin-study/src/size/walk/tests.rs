@@ -71,7 +71,10 @@ fn capture_and_recapture() {
     // Chapman: (201 · 151) / 41 - 1.
     let found = recapture([200, 150], 40, 310, 0.95).unwrap();
     assert!((found.value - (201.0 * 151.0 / 41.0 - 1.0)).abs() < 1e-9);
-    assert!(found.interval.low > 310.0 && found.interval.covers(740.0) && found.interval.high < 1_100.0, "{found:?}");
+    assert!(
+        found.interval.low > 310.0 && found.interval.covers(740.0) && found.interval.high < 1_100.0,
+        "{found:?}"
+    );
     assert_eq!(recapture([10, 10], 0, 20, 0.95), None);
     assert_eq!(recapture([10, 10], 10, 10, 0.95).unwrap().value, 10.0);
     let (mut covered, runs) = (0, 200);
