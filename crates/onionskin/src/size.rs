@@ -283,8 +283,8 @@ pub fn size(params: &SizeParams, progress: &dyn Progress) -> Result<SizeReport, 
     let client = Rc::new(RefCell::new(HttpClient::new(params.http.clone())));
     let known: Vec<Atlas> = texts_atlas.iter().chain(atlases.iter().flatten()).cloned().collect();
     let recipe = match known.first() {
-        Some(atlas) => (recipe_of(atlas)?, atlas.manifest().seed),
-        None => (Recipe::default(), crate::ScanParams::SEED),
+        Some(atlas) if has_engines => (recipe_of(atlas)?, atlas.manifest().seed),
+        _ => (Recipe::default(), crate::ScanParams::SEED),
     };
     let mut store = TextStore::new(known, recipe);
     store.inputs = params.inputs.clone();

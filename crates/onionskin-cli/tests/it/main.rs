@@ -10,4 +10,5 @@ mod explain;
 mod kill;
 mod run;
 mod similar;
+mod size;
 mod util;

@@ -212,17 +212,21 @@ fn jumping(graph: &mut LinkGraph, params: &WalkParams, dice: &mut Dice) -> Resul
             walked.push(at);
         }
     }
-    // Moments of the walk in random order; the page of each is taken with probability one over its visits.
+    // Moments of the walk at random; the page of each is taken with probability one over its visits. Those that were taken before are passed
+    // over, and a walk over few pages has to end some time.
     let wanted = params.wanted.div_ceil(2);
-    let mut taken = Vec::new();
-    for drawn in 0..walked.len() {
-        let other = drawn + dice.index(walked.len() - drawn);
-        walked.swap(drawn, other);
-        let visits = visits.get(&walked[drawn]).copied().unwrap_or(1).max(1);
-        if taken.len() < wanted && dice.below(u64::from(visits)) == 0 {
-            taken.push(walked[drawn]);
+    let mut taken = BTreeSet::new();
+    for _ in 0..walked.len().saturating_mul(20) {
+        if taken.len() >= wanted {
+            break;
+        }
+        let page = walked[dice.index(walked.len())];
+        let visits = visits.get(&page).copied().unwrap_or(1).max(1);
+        if dice.below(u64::from(visits)) == 0 {
+            taken.insert(page);
         }
     }
+    let taken = taken.into_iter().collect();
     Ok(Seen { visited: known, taken })
 }
 

@@ -85,7 +85,7 @@ mod tests {
             let miss = |s: usize| (1.0 - f64::powi(threshold, s as i32)).powi((t / s) as i32);
             assert!(miss(s) <= MISS || s == 1, "{t} {threshold}: {s}");
         }
-        assert_eq!((band_length(84, 0.9), band_length(84, 1.0)), (10, 84));
+        assert_eq!((band_length(84, 0.9), band_length(84, 1.0)), (8, 84));
     }
 
     proptest! {

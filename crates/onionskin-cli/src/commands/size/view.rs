@@ -89,7 +89,8 @@ pub(super) fn overlap(report: &SizeReport, args: &SizeArgs) -> String {
         for y in 0..n {
             row.push(match &found.fractions[x][y] {
                 Some(fraction) => {
-                    format!("{}\n{}", percent(fraction.share.value), percents(fraction.share.interval))
+                    let [share, range] = both(&Some(fraction.share), percent, percents);
+                    format!("{share}\n{range}")
                 }
                 None if x == y => String::new(),
                 None => "-".to_owned(),
@@ -307,6 +308,9 @@ pub(super) fn walk(
                 grouped(interval.high.round() as u64),
                 grouped(walked.pages)
             );
+            if !interval.covers(walked.pages as f64) {
+                text.push_str("That is outside the interval: the walks were too short, kept to the same pages, or could not reach the others.\n");
+            }
         }
         None => {
             let _ = writeln!(
