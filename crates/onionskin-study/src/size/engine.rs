@@ -1,10 +1,11 @@
 //! A member out of anything that answers queries.
 //!
 //! **Sampling** (Bharat and Broder 1998): words drawn from a lexicon, two in conjunction; up to 100 results; one of them at random. A
-//! page is then drawn the more often the more queries reach it, and the fewer other results those have. Two weights undo that, in the
-//! manner of Bar-Yossef and Gurevich (2006): the number of results of the query, which makes every pair of a query
-//! and a result equally likely, so that all engines are measured by one yardstick; and one over the number of queries that the page's own words make, which
-//! turns that yardstick into pages.
+//! page is then drawn the more often the more queries reach it, and the fewer other results those have. Two steps undo that, in the
+//! manner of Bar-Yossef and Gurevich (2006). All results of all queries are put together, so that every pair of a query and a result is
+//! equally likely, and all engines are measured by one yardstick. Of those pairs, pages are chosen with probability one over the number of queries that
+//! their own words make, which turns that yardstick into pages. Weights would do the same as choosing, but a few pages with
+//! few words would then have most of the weight; there are more candidates than are checked, so choosing costs nothing.
 //!
 //! **Ranking** decides what is seen of a query with more results than can be fetched. Such queries are thrown away, which is the lecture's
 //! "fetch all". Keeping them is offered to show what they do.
@@ -177,6 +178,8 @@ pub struct EngineParams {
     pub correction: Correction,
     /// Random queries for each sample that is wanted, at most.
     pub tries: usize,
+    /// Pages out of which each one of the sample is chosen, where weights are those of pages. Their words are needed; they are not checked.
+    pub candidates: usize,
 }
 
 impl Default for EngineParams {
@@ -189,8 +192,33 @@ impl Default for EngineParams {
             by: By::Url,
             correction: Correction::Pages,
             tries: 50,
+            candidates: 4,
         }
     }
+}
+
+/// Chooses about `wanted` of more candidates with probability in proportion to their weights, at even distances along all of them. A
+/// candidate that is chosen several times is there once, with that weight. Few candidates stay as they are.
+fn resample<'u>(weighed: Vec<(&'u str, f64)>, wanted: usize, dice: &mut Dice) -> Vec<(&'u str, f64)> {
+    if weighed.len() <= wanted || wanted == 0 {
+        return weighed;
+    }
+    let step = weighed.iter().map(|(_, weight)| weight).sum::<f64>() / wanted as f64;
+    let mut next = step * dice.unit();
+    let mut sum = 0.0;
+    let mut chosen = Vec::with_capacity(wanted);
+    for (url, weight) in weighed {
+        sum += weight;
+        let mut times = 0.0;
+        while next < sum {
+            times += 1.0;
+            next += step;
+        }
+        if times > 0.0 {
+            chosen.push((url, times));
+        }
+    }
+    chosen
 }
 
 /// A search engine as a member.
@@ -229,8 +257,8 @@ impl<'a> EngineMember<'a> {
         answer
     }
 
-    /// Pages of random queries, with the number of results of each.
-    fn draw(&mut self, wanted: usize, dice: &mut Dice) -> Vec<(String, usize)> {
+    /// The results of random queries that have some.
+    fn draw(&mut self, wanted: usize, dice: &mut Dice) -> Vec<Vec<String>> {
         let mut drawn = Vec::with_capacity(wanted.min(1 << 16));
         let lexicon = self.lexicon;
         let tries = 100 + wanted.saturating_mul(self.params.tries);
@@ -253,11 +281,32 @@ impl<'a> EngineMember<'a> {
             } else if answer.len() >= self.params.most_results && !self.params.keep_cut {
                 self.effort.cut_queries += 1;
             } else {
-                let at = dice.index(answer.len());
-                drawn.push((answer[at].clone(), answer.len()));
+                drawn.push(answer);
             }
         }
         drawn
+    }
+
+    /// The pages that may become the sample: one result of each query, as the lecture has it; or pairs of a query and a result, each as likely
+    /// as any other, and more of them than are wanted where they will be chosen from.
+    fn candidates(&self, answers: Vec<Vec<String>>, wanted: usize, dice: &mut Dice) -> Vec<String> {
+        if self.params.correction == Correction::Nothing {
+            return answers
+                .into_iter()
+                .map(|mut answer| answer.swap_remove(dice.index(answer.len())))
+                .collect();
+        }
+        let enough = match self.params.correction {
+            Correction::Pages => wanted.saturating_mul(self.params.candidates.max(1)),
+            _ => wanted,
+        };
+        let mut pairs: Vec<String> = answers.into_iter().flatten().collect();
+        for at in 0..enough.min(pairs.len()) {
+            let other = at + dice.index(pairs.len() - at);
+            pairs.swap(at, other);
+        }
+        pairs.truncate(enough);
+        pairs
     }
 
     /// How many queries the words of a page make; 0 when they make none.
@@ -368,29 +417,39 @@ impl Member for EngineMember<'_> {
     }
 
     fn sample(&mut self, wanted: usize, seed: u64) -> Result<Sample, MemberFailure> {
-        let drawn = self.draw(wanted, &mut Dice::new(seed));
-        let urls: Vec<&str> = drawn.iter().map(|(url, _)| url.as_str()).collect();
-        let plain = |url: &str| Page { url: Some(url.to_owned()), ..Page::default() };
-        let words = match self.params.correction {
-            Correction::Pages => self.texts.borrow_mut().words(&urls)?.into_iter().map(Some).collect(),
-            _ => vec![None; urls.len()],
-        };
+        let mut dice = Dice::new(seed);
+        let answers = self.draw(wanted, &mut dice);
+        let candidates = self.candidates(answers, wanted, &mut dice);
+        let urls: Vec<&str> = candidates.iter().map(String::as_str).collect();
+        let mut weighed: Vec<(&str, f64)> = Vec::with_capacity(urls.len());
+        match self.params.correction {
+            Correction::Pages => {
+                let words = self.texts.borrow_mut().words(&urls)?;
+                for (url, words) in urls.iter().zip(words) {
+                    // A page that has not the words it was found by cannot be weighted: an engine also finds pages by the words of
+                    // links to them.
+                    match words.map(|words| self.degree(&words)).filter(|degree| *degree > 0.0) {
+                        Some(degree) => weighed.push((url, 1.0 / degree)),
+                        None => self.effort.dropped_pages += 1,
+                    }
+                }
+                weighed = resample(weighed, wanted, &mut dice);
+            }
+            _ => weighed.extend(urls.iter().map(|url| (*url, 1.0))),
+        }
+        let urls: Vec<&str> = weighed.iter().map(|(url, _)| *url).collect();
         let contents = match self.params.by {
-            By::Url => urls.iter().map(|url| Some(plain(url))).collect(),
+            By::Url => urls
+                .iter()
+                .map(|url| Some(Page { url: Some((*url).to_owned()), ..Page::default() }))
+                .collect(),
             _ => self.texts.borrow_mut().contents(&urls)?,
         };
-        let mut pages = Vec::with_capacity(drawn.len());
-        for (((_, results), words), page) in drawn.iter().zip(words).zip(contents) {
-            let degree = match words {
-                None => Some(1.0),
-                // A page that has not the words it was found by cannot be weighted: an engine also finds pages by the words of
-                // links to them.
-                Some(words) => words.map(|words| self.degree(&words)).filter(|degree| *degree > 0.0),
-            };
-            let results = if self.params.correction == Correction::Nothing { 1.0 } else { *results as f64 };
-            match (degree, page) {
-                (Some(degree), Some(page)) => pages.push(Sampled { page, weight: results / degree }),
-                _ => self.effort.dropped_pages += 1,
+        let mut pages = Vec::with_capacity(weighed.len());
+        for ((_, weight), page) in weighed.into_iter().zip(contents) {
+            match page {
+                Some(page) => pages.push(Sampled { page, weight }),
+                None => self.effort.dropped_pages += 1,
             }
         }
         if self.params.by != By::Url {

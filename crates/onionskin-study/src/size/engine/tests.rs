@@ -85,7 +85,11 @@ fn without_weights_queries_favour_the_engine_with_long_pages() {
     let fair = Fair::new(2_000);
     let params = EngineParams { correction: Correction::Nothing, ..EngineParams::default() };
     let (covered, means) = coverage(&fair, params, 10, 400);
-    assert_eq!(covered, [0, 0], "means {means:?}, truth {:?}, seeds from 400", fair.truth);
+    assert!(
+        covered.iter().all(|n| *n <= 2),
+        "{covered:?} of 10, means {means:?}, truth {:?}, seeds from 400",
+        fair.truth
+    );
     assert!(means[0] < 0.85 * fair.truth[0] && means[1] < 0.85 * fair.truth[1], "{means:?} {:?}", fair.truth);
 }
 
