@@ -129,7 +129,7 @@ pub trait Member {
     /// When it cannot be read.
     fn count(&mut self) -> Result<Option<u64>, MemberFailure>;
 
-    /// Some of its pages, drawn independently of other members. An empty sample means that it has none.
+    /// Some of its pages, drawn independently of other members.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -169,6 +169,15 @@ pub struct Observed {
     pub is_whole: bool,
     /// What it went through.
     pub effort: Effort,
+}
+
+impl Observed {
+    /// Whether it has no pages, as opposed to pages that could not be seen or used.
+    pub fn is_empty(&self) -> bool {
+        let Effort { failures, cut_queries, dropped_pages, .. } = self.effort;
+        let all_went_well = failures + cut_queries + dropped_pages == 0;
+        self.samples.is_empty() && self.count.map_or(all_went_well, |count| count == 0)
+    }
 }
 
 /// Why nothing was measured.

@@ -2,6 +2,7 @@
 
 mod server;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde_json::Value;
@@ -203,6 +204,35 @@ fn three_engines_over_http() {
         "{}",
         outcome.stdout
     );
+}
+
+#[test]
+fn pages_that_no_atlas_knows_are_fetched() {
+    let dir = Dir::new();
+    let page =
+        |address: &str, p: u64| Page { url: format!("http://{address}/page/{p}"), text: text(p), rank: p };
+    let first = Engine::of(|address| (0..300).map(|p| page(address, p)).collect(), None);
+    let second = Engine::of(|_| (150..300).map(|p| page(first.address(), p)).collect(), None);
+    let lexicon: BTreeSet<String> =
+        (0..300).flat_map(|p| text(p).split(' ').map(|w| format!("{w}\n")).collect::<Vec<_>>()).collect();
+    dir.write("words.txt", lexicon.into_iter().collect::<String>());
+    let (a, b) = (first.template(), second.template());
+    // The engines give 50 results where 100 are asked for, which is seen.
+    let fast = ["--rate", "100000", "--lexicon", "words.txt", "--samples", "60", "--query-words", "1"];
+    let mut arguments = vec!["size", &a, &b, "--fetch"];
+    arguments.extend(fast);
+    let seen = dir.json(&arguments);
+    assert!(covers(&seen["members"][1]["size"], 0.5), "{seen}");
+    assert_eq!(seen["members"][0]["unknown_checks"], 0, "{seen}");
+    // By content the same pages are the same.
+    arguments.extend(["--by", "text"]);
+    let by_text = dir.json(&arguments);
+    assert_eq!(by_text["by"], "text");
+    assert!(covers(&by_text["members"][1]["size"], 0.5), "{by_text}");
+    // Whoever may not fetch cannot check, and says so.
+    let outcome = dir.run(&[&["size", &a, &b], &fast[..]].concat());
+    assert_eq!(outcome.code, 1, "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("No page of A could be used"), "{}", outcome.stdout);
 }
 
 #[test]

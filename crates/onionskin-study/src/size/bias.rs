@@ -30,7 +30,7 @@ pub fn overlap(how: Circumstances) -> Vec<Bias> {
         push(
             "query bias",
             if how.corrected {
-                "random queries favour pages with many words in the language of the lexicon; samples were weighted by what their words tell of that, but pages without words of the lexicon are never seen"
+                "random queries favour pages with many words in the language of the lexicon; pages were chosen by what their words tell of that, but those without words of the lexicon are never seen"
             } else {
                 "random queries favour pages with many words in the language of the lexicon; the sizes are sizes in pages that queries find, not in pages"
             },

@@ -252,7 +252,7 @@ pub fn estimate(observed: &[Observed], params: &EstimateParams) -> Estimates {
     let sizes = fitter.solve(&plain.fractions);
 
     // Where overlaps do not connect all members, counts may.
-    let all_linked = (0..n).all(|x| linked[x] || !has_pages(x));
+    let all_linked = (0..n).all(|x| linked[x] || observed[x].is_empty());
     let counts: Option<Vec<f64>> = observed.iter().map(|o| o.count.map(|count| count as f64)).collect();
     let basis = match (reference, all_linked, &counts) {
         (None, ..) => Basis::Nothing,
@@ -365,10 +365,9 @@ fn assemble(
     let exactly = |value: f64| Estimate { value, interval: Interval { low: value, high: value } };
     let mut sizes = Vec::with_capacity(n);
     let mut coverage = Vec::with_capacity(n);
-    for x in 0..n {
-        let is_empty = observed[x].samples.is_empty() && observed[x].count.is_none_or(|count| count == 0);
+    for (x, member) in observed.iter().enumerate() {
         sizes.push(match fitted.reference {
-            _ if is_empty => Some(exactly(0.0)),
+            _ if member.is_empty() => Some(exactly(0.0)),
             Some(reference) if reference == x => Some(exactly(1.0)),
             _ if fitted.linked[x] => Some(estimate(fitted.sizes[x], &mut drawn.sizes[x])),
             _ => None,

@@ -249,7 +249,7 @@ fn metropolis(graph: &mut LinkGraph, params: &WalkParams, dice: &mut Dice) -> Re
             }
         }
         visited.insert(at);
-        if step >= first && (step - first) % apart == 0 && (taken.len() as u64) < wanted {
+        if step >= first && (step - first).is_multiple_of(apart) && (taken.len() as u64) < wanted {
             taken.push(at);
         }
     }

@@ -157,13 +157,15 @@ pub struct HttpEngine {
     settings: EngineSettings,
     client: Rc<RefCell<HttpClient>>,
     requests: u64,
+    /// The longest list that was shorter than it could have been and turned out to be whole. A longer one may be all that the engine gives in one answer.
+    whole: usize,
 }
 
 impl HttpEngine {
     /// An engine whose requests go through a client, which may be shared.
     pub fn new(template: &str, settings: EngineSettings, client: Rc<RefCell<HttpClient>>) -> HttpEngine {
         let name = template.split(['?', '{']).next().unwrap_or(template).to_owned();
-        HttpEngine { name, template: template.to_owned(), settings, client, requests: 0 }
+        HttpEngine { name, template: template.to_owned(), settings, client, requests: 0, whole: 0 }
     }
 
     fn address(&self, query: &str, count: usize, start: usize) -> String {
@@ -192,12 +194,14 @@ impl SearchEngine for HttpEngine {
 
     fn search(&mut self, words: &[&str], limit: usize) -> Result<Vec<String>, SearchFailure> {
         let query = words.join(&self.settings.join);
-        let page = self.settings.page.clamp(1, limit.max(1));
         let pages = self.template.contains("{start}");
         let mut found: Vec<String> = Vec::new();
         let mut seen = std::collections::HashSet::new();
         let mut start = 0;
+        // The length of the last list, where it was short and not known to be whole.
+        let mut short = None;
         while found.len() < limit {
+            let page = self.settings.page.clamp(1, limit.max(1));
             let url = self.address(&query, if pages { page } else { limit }, start);
             let before = self.client.borrow().requests();
             let answer = self.client.borrow_mut().get(&url);
@@ -211,16 +215,26 @@ impl SearchEngine for HttpEngine {
                 self.settings.results.take(&answer.0.body).ok_or_else(|| {
                     failed(format!("the answer has no results at {}", self.settings.results))
                 })?;
-            let listed_here = listed.len();
-            start += listed_here;
+            let (before, here) = (found.len(), listed.len());
+            start += here;
             for url in listed.into_iter().filter_map(|url| normalize(&url)) {
                 if found.len() < limit && seen.insert(url.clone()) {
                     found.push(url);
                 }
             }
-            if !pages || listed_here < page || start > 4 * limit {
+            match short.take() {
+                Some(length) if found.len() == before => self.whole = self.whole.max(length),
+                Some(length) => {
+                    tracing::warn!(engine = %self.name, results = length, "gives fewer results in one answer than were asked for");
+                    self.settings.page = length;
+                }
+                None => {}
+            }
+            let is_short = here < self.settings.page.min(page);
+            if !pages || found.len() == before || (is_short && here <= self.whole) || start > 4 * limit {
                 break;
             }
+            short = is_short.then_some(here);
         }
         Ok(found)
     }

@@ -163,8 +163,14 @@ fn parts(text: &mut String, report: &SizeReport, sure: &str) {
 fn remarks(text: &mut String, report: &SizeReport) {
     let found = &report.estimates;
     for (x, observed) in report.observed.iter().enumerate() {
-        if observed.samples.is_empty() && observed.count.is_none_or(|count| count == 0) {
+        if observed.is_empty() {
             let _ = writeln!(text, "\n{} is empty: no page of it was found.", letter(x));
+        } else if observed.samples.is_empty() {
+            let _ = writeln!(
+                text,
+                "\nNo page of {} could be used: its answers failed or were cut, or the words of its pages are not to be had (--texts, --fetch).",
+                letter(x)
+            );
         } else if found.sizes[x].is_none() {
             let first = found.reference.map(letter).unwrap_or_default();
             let _ = writeln!(

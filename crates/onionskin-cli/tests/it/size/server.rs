@@ -24,8 +24,14 @@ pub struct Engine {
 impl Engine {
     /// Every `fails_every`th request is answered with 503.
     pub fn start(pages: Vec<Page>, fails_every: Option<u64>) -> Engine {
+        Engine::of(|_| pages, fails_every)
+    }
+
+    /// The same, for pages that stand at its own address.
+    pub fn of(pages: impl FnOnce(&str) -> Vec<Page>, fails_every: Option<u64>) -> Engine {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
+        let pages = pages(&address);
         let requests = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&requests);
         let mut index: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
@@ -50,6 +56,10 @@ impl Engine {
         format!("http://{}/search?q={{query}}&n={{count}}&from={{start}}", self.address)
     }
 
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     pub fn requests(&self) -> u64 {
         self.requests.load(Ordering::SeqCst)
     }
@@ -70,6 +80,11 @@ fn answer(
     }
     if fails {
         return stream.write_all(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n");
+    }
+    let path = request.split(' ').nth(1).unwrap_or_default();
+    if let Some(page) = pages.iter().find(|page| path.starts_with("/page/") && page.url.ends_with(path)) {
+        let body = format!("<html><body><p>{}</p></body></html>", page.text);
+        return write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n{body}");
     }
     let query = request.split(['?', ' ']).nth(2).unwrap_or_default();
     let value = |key: &str| {
