@@ -79,3 +79,25 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
     std::fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
     Ok(interpreter)
 }
+
+/// A folder with packages from npm, made once; returns where they are.
+pub(crate) fn node(name: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
+    let folder = root().join("target").join(name);
+    let modules = folder.join("node_modules");
+    let stamp = folder.join("packages");
+    let wanted = packages.join("\n");
+    if std::fs::read_to_string(&stamp).is_ok_and(|have| have == wanted) {
+        return Ok(modules);
+    }
+    std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    let folder_text = folder.display().to_string();
+    let mut arguments =
+        vec!["install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", &folder_text];
+    arguments.extend(packages);
+    // A browser is Debian's own.
+    let mut install = command("npm", &arguments);
+    install.env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
+    step(&format!("npm install {}", packages.join(" ")), &mut install)?;
+    std::fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
+    Ok(modules)
+}

@@ -1,8 +1,9 @@
 //! Everything that CI runs, in the order in which it is cheapest to fail.
 
+use std::path::Path;
 use std::process::Command;
 
-use crate::shell::{apt, command, has, python, root, step};
+use crate::shell::{apt, command, has, node, python, root, step};
 use crate::{fuzz, tidy};
 
 /// Oracles and readers of our tables, from the Python index.
@@ -19,8 +20,28 @@ pub(crate) const PYTHON_PACKAGES: &[&str] = &[
     "PyYAML",
 ];
 
+/// What drives a browser, and what looks for obstacles in a page, from npm.
+const NODE_PACKAGES: &[&str] = &["playwright-core@1.65.0", "axe-core@4.14.0"];
+
 fn cargo(arguments: &[&str]) -> Command {
     command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), arguments)
+}
+
+/// Opens pages in a browser.
+fn browser(binary: &Path) -> anyhow::Result<()> {
+    apt(&[("chromium", "chromium")])?;
+    if !has("node") || !has("npm") || !has("chromium") {
+        println!("node, npm or chromium is not installed: pages were not opened");
+        return Ok(());
+    }
+    let modules = node("browser", NODE_PACKAGES)?;
+    step(
+        "pages in a browser",
+        command("node", &["--test", "tests/browser/"])
+            .env("ONIONSKIN", binary)
+            .env("CHROMIUM", "chromium")
+            .env("NODE_PATH", modules),
+    )
 }
 
 pub(crate) fn run() -> anyhow::Result<()> {
@@ -43,6 +64,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "oracles and readers in Python",
         command(&interpreter, &["-m", "pytest", "-q", "tests/python"]).env("ONIONSKIN", &binary),
     )?;
+    browser(&binary)?;
     fuzz::run(&["--runs", "3000"])?;
     if has("cargo-deny") {
         step("licences and advisories", &mut cargo(&["deny", "check", "licenses", "bans", "sources"]))?;

@@ -55,9 +55,9 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Run the whole job on a small generated web, and show what was planted and what was seen.
     Demo(DemoArgs),
-    /// Do the whole job: scan, similar, collections.
+    /// Do the whole job: scan, similar, collections, report.
     ///
-    /// The same as the three commands one after the other, with the same result, in one process: texts are read once as long as memory
+    /// The same as the four commands one after the other, with the same result, in one process: texts are read once as long as memory
     /// lasts. A run that was stopped goes on where it was when the same command is given again. Without links between documents
     /// there are no collections, and their search is left out.
     Run(Box<crate::commands::run::RunArgs>),
@@ -77,6 +77,12 @@ pub(crate) enum Command {
     /// Needs what `similar` found. Every copy is told against its principal: how much of it there is, what is missing, changed and
     /// added, and which of the two is newer.
     Collections(crate::commands::collections::CollectionsArgs),
+    /// Tell how much is copied and where, as one page with figures, JSON and CSV; or what has changed between two crawls.
+    ///
+    /// Tells of every level of likeness that was searched for (`similar --for-report` adds one without replacing clusters), of what a crawl by links would reach,
+    /// of sizes and growth of clusters, of collections, sites, aliases and costs. With two atlases it tells what is new in the second, what is gone,
+    /// and what is still copied.
+    Report(crate::commands::report::ReportArgs),
     /// Make the list of what the next crawl can skip, as files for crawlers; replay it, audit it, find stand-ins for dead pages.
     ///
     /// Needs what `collections` found. No rule holds for a page that is known and not to be skipped.
@@ -236,9 +242,9 @@ pub(crate) struct SimilarArgs {
     #[arg(value_hint = ValueHint::DirPath)]
     pub atlas: PathBuf,
     /// resemblance (of shingle sets), overlap (a number of shared chunks), paragraphs (a share of identical shingle
-    /// paragraphs) or exact.
-    #[arg(long, default_value = "resemblance", value_name = "METHOD")]
-    pub method: Method,
+    /// paragraphs) or exact [default: resemblance; with --iterations, paragraphs]
+    #[arg(long, value_name = "METHOD")]
+    pub method: Option<Method>,
     /// What makes two documents similar, at least: a resemblance or share, as in 0.9 or 90%; with overlap, a number of chunks
     /// [default: 0.9; 15 chunks of four lines or 25 of two; half of the paragraphs]
     #[arg(long, value_name = "T")]
@@ -253,7 +259,7 @@ pub(crate) struct SimilarArgs {
     #[arg(long, value_name = "BxR", conflicts_with = "exact", value_parser = bands)]
     pub bands: Option<FeatureFilter>,
     /// A named set of parameters: sgm98-4 (four-line chunks, 15 shared) or sgm98-2 (two-line chunks, 25 shared).
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["method", "threshold", "chunking", "exact", "filter", "bands"])]
+    #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["method", "threshold", "chunking", "exact", "filter", "bands", "iterations"])]
     pub preset: Option<SimilarPreset>,
     /// The chunks that overlap counts: l4, l2, sent, para, w4 ...
     #[arg(long, value_name = "CHUNKING")]
@@ -261,6 +267,13 @@ pub(crate) struct SimilarArgs {
     /// What finds overlaps: prefix, iceberg or sort. The answer is the same.
     #[arg(long, default_value = "prefix", value_name = "ENGINE")]
     pub engine: Engine,
+    /// Compare only N of --of subcollections with everything, and estimate how many duplicates there are in all: documents with the same shingle paragraphs.
+    /// Pairs and clusters are those that were found.
+    #[arg(long, value_name = "N", requires = "of", value_parser = clap::value_parser!(u32).range(1..))]
+    pub iterations: Option<u32>,
+    /// How many subcollections documents are dealt out to, by chance.
+    #[arg(long, value_name = "M", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..))]
+    pub of: Option<u32>,
     /// centred (every member is similar to the centre) or transitive (everything that is connected).
     #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
     pub cluster: Clustering,

@@ -9,6 +9,7 @@ pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod man;
 pub(crate) mod plan;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scan;
 pub(crate) mod similar;

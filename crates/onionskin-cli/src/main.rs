@@ -70,6 +70,7 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
         Command::Scan(scan) => commands::scan::run(scan, &args.global),
         Command::Similar(similar) => commands::similar::run(similar, &args.global),
         Command::Collections(collections) => commands::collections::run(collections, &args.global),
+        Command::Report(report) => commands::report::run(report, &args.global),
         Command::Avoid(avoid) => commands::avoid::run(avoid, &args.global),
         Command::Explain(explain) => commands::explain::run(explain, &args.global),
         Command::Evaluate(evaluate) => commands::evaluate::run(evaluate, &args.global),

@@ -3,6 +3,7 @@
 //! A figure is a description; it is drawn when it is asked for, for a file or for a page that has colours of its own. The same numbers give the same bytes.
 
 use kuva::prelude::*;
+use kuva::render::layout::AxisLabelOverlap;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,8 @@ pub struct Bars {
     pub series: Vec<(String, Vec<f64>)>,
     /// Whether bars of a group stand on top of each other.
     pub stacked: bool,
+    /// Whether bars lie, so that long names of groups have room.
+    pub lying: bool,
 }
 
 /// Counts of sizes, in several series, each with the law that was fitted.
@@ -121,15 +124,21 @@ const LABELLED: usize = 12;
 const LABEL_CHARS: usize = 28;
 /// Points of a series: more would be drawn over each other.
 const MOST_POINTS: usize = 1_500;
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 440.0;
+/// Shapes of points, so that colour is not all that tells series apart.
+const MARKERS: [MarkerShape; 4] =
+    [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond];
+/// Narrow enough that letters can be read on a phone, where all of it is seen at once.
+/// Letters in a line of a title.
+const TITLE_CHARS: usize = 58;
+const WIDTH: f64 = 600.0;
+const HEIGHT: f64 = 400.0;
 
 impl Figure {
     /// As text. `id` is told apart from those of other figures on the same page.
     pub fn svg(&self, ink: Ink, id: &str) -> String {
-        let (plots, layout) = self.plots();
-        let svg = renumber(&render_to_svg(plots, layout), id);
-        let svg = scalable(&svg);
+        let (plots, layout) = self.plots(true);
+        let svg = close_tips(&render_to_svg(plots, layout));
+        let svg = scalable(&renumber(&svg, id));
         match ink {
             Ink::File => svg,
             Ink::Page => inherit_colours(&svg),
@@ -138,13 +147,14 @@ impl Figure {
 
     /// As pixels, two for each unit of the SVG.
     pub fn png(&self) -> Result<Vec<u8>, FigureError> {
-        let (plots, layout) = self.plots();
+        let (plots, layout) = self.plots(false);
         render_to_png(plots, layout, 2.0).map_err(FigureError)
     }
 
-    fn plots(&self) -> (Vec<Plot>, Layout) {
+    /// With words that appear under the pointer, where there is one.
+    fn plots(&self, with_tips: bool) -> (Vec<Plot>, Layout) {
         match self {
-            Figure::Bars(bars) => bars.plots(),
+            Figure::Bars(bars) => bars.plots(with_tips),
             Figure::Sizes(sizes) => sizes.plots(),
             Figure::Lines(lines) => lines.plots(),
             Figure::Collections(points) => collections(points),
@@ -154,6 +164,24 @@ impl Figure {
 
 fn colour(nth: usize) -> &'static str {
     COLOURS[nth % COLOURS.len()]
+}
+
+/// The library forgets to end the groups that it makes for the words of bars side by side, so that everything after them is clipped like the bars.
+fn close_tips(svg: &str) -> String {
+    const TIP: &str = "</title><rect ";
+    if svg.matches("<g").count() - svg.matches("</g>").count() != svg.matches(TIP).count() {
+        return svg.to_owned();
+    }
+    let mut out = String::with_capacity(svg.len());
+    let mut rest = svg;
+    while let Some(at) = rest.find(TIP) {
+        let end = rest[at..].find("/>").map_or(rest.len(), |end| at + end + 2);
+        out.push_str(&rest[..end]);
+        out.push_str("</g>");
+        rest = &rest[end..];
+    }
+    out.push_str(rest);
+    out
 }
 
 /// The library numbers what clips by a counter of the process. Here numbers begin at 1 in every picture, so that the same numbers give the same bytes, and
@@ -221,24 +249,36 @@ fn ticks() -> TickFormat {
     TickFormat::Custom(std::sync::Arc::new(short))
 }
 
+/// What the colours mean. Said in so many words, since the library guesses how much room the names take, and takes a group of bars for one.
+fn legend<'a>(series: impl Iterator<Item = (&'a str, LegendShape, bool)>) -> Vec<LegendEntry> {
+    let entry = |(nth, (name, shape, dashed)): (usize, (&str, LegendShape, bool))| LegendEntry {
+        label: plain(name),
+        color: colour(nth).to_owned(),
+        shape,
+        dasharray: dashed.then(|| "8 4".to_owned()),
+    };
+    series.enumerate().map(entry).collect()
+}
+
 /// What all figures have.
 fn dressed(layout: Layout, title: &str, x_label: &str, y_label: &str) -> Layout {
+    let layout = if y_label.is_empty() { layout } else { layout.with_y_label(plain(y_label)) };
     layout
         .with_title(plain(title))
         .with_x_label(plain(x_label))
-        .with_y_label(plain(y_label))
         .with_width(WIDTH)
         .with_height(HEIGHT)
-        .with_title_size(16)
+        .with_title_size(15)
         .with_label_size(14)
         .with_tick_size(13)
         .with_body_size(13)
+        .with_title_wrap(TITLE_CHARS)
         .with_legend_position(LegendPosition::OutsideBottomColumns)
         .with_legend_box(false)
 }
 
 impl Bars {
-    fn plots(&self) -> (Vec<Plot>, Layout) {
+    fn plots(&self, with_tips: bool) -> (Vec<Plot>, Layout) {
         let mut bar = BarPlot::new().with_width(0.8);
         let mut tips = Vec::new();
         for (at, group) in self.groups.iter().enumerate() {
@@ -250,24 +290,38 @@ impl Bars {
                 tips.push(plain(&format!("{group}, {name}: {}", short((value(values) * 1e3).round() / 1e3))));
             }
         }
-        bar = bar.with_tooltip_labels(tips);
+        if with_tips {
+            bar = bar.with_tooltip_labels(tips);
+        }
         if self.stacked {
             bar = bar.with_stacked();
         }
-        let names: Vec<String> = self.series.iter().map(|(name, _)| plain(name)).collect();
-        if names.len() > 1 && !self.groups.is_empty() {
-            bar = bar.with_legend(names.iter().map(String::as_str).collect());
+        if self.lying {
+            bar = bar.with_horizontal(true);
         }
         let plots = vec![Plot::from(bar)];
-        let layout = Layout::auto_from_plots(&plots).with_y_tick_format(ticks());
-        (plots, dressed(layout, &self.title, &self.x_label, &self.y_label))
+        let mut layout = Layout::auto_from_plots(&plots);
+        layout = if self.lying {
+            layout.with_x_tick_format(ticks())
+        } else {
+            layout.with_y_tick_format(ticks()).with_x_label_overlap(AxisLabelOverlap::Stagger)
+        };
+        if self.series.len() > 1 && !self.groups.is_empty() {
+            let names = self.series.iter().map(|(name, _)| (name.as_str(), LegendShape::Rect, false));
+            layout = layout.with_legend_entries(legend(names));
+        }
+        // Names of groups speak for themselves where they stand beside the bars.
+        let (x_label, y_label) =
+            if self.lying { (&self.y_label, "") } else { (&self.x_label, self.y_label.as_str()) };
+        let bars = (self.groups.len() * self.series.len()) as f64;
+        let height = if self.lying { HEIGHT.max(160.0 + 22.0 * bars) } else { HEIGHT };
+        (plots, dressed(layout, &self.title, x_label, y_label).with_height(height))
     }
 }
 
 impl Sizes {
     fn plots(&self) -> (Vec<Plot>, Layout) {
         let mut plots: Vec<Plot> = Vec::new();
-        let markers = [MarkerShape::Circle, MarkerShape::Square, MarkerShape::Triangle, MarkerShape::Diamond];
         for (nth, series) in self.series.iter().enumerate() {
             let points = thinned(&series.points);
             if points.is_empty() {
@@ -276,13 +330,12 @@ impl Sizes {
             let scatter = ScatterPlot::new()
                 .with_data(points.iter().map(|(size, count)| (*size as f64, *count)))
                 .with_color(colour(nth))
-                .with_marker(markers[nth % markers.len()])
+                .with_marker(MARKERS[nth % MARKERS.len()])
                 .with_size(4.0)
                 .with_marker_opacity(0.75)
                 .with_tooltip_labels(points.iter().map(|(size, count)| {
                     plain(&format!("{}: {} of size {size}", series.name, short(*count)))
-                }))
-                .with_legend(plain(&series.name));
+                }));
             plots.push(scatter.into());
             if let Some(ends) = series.line {
                 plots.push(LinePlot::new().with_data(ends).with_color(colour(nth)).with_dashed().into());
@@ -291,7 +344,18 @@ impl Sizes {
         if plots.is_empty() {
             plots.push(nothing());
         }
-        let layout = Layout::auto_from_plots(&plots).with_log_scale().with_tick_format(ticks());
+        // A little room around the points, or those at one would be cut in half.
+        let largest = self.series.iter().flat_map(|series| &series.points).map(|(size, _)| *size).max();
+        let layout = Layout::auto_from_plots(&plots)
+            .with_log_scale()
+            .with_tick_format(ticks())
+            .with_x_axis_min(1.5)
+            .with_x_axis_max(largest.unwrap_or(10).max(10) as f64 * 1.4)
+            .with_y_axis_min(0.7);
+        let shape = |nth: usize| LegendShape::Marker(MARKERS[nth % MARKERS.len()]);
+        let names =
+            self.series.iter().enumerate().map(|(nth, series)| (series.name.as_str(), shape(nth), false));
+        let layout = layout.with_legend_entries(legend(names));
         (plots, dressed(layout, &self.title, &self.x_label, &self.y_label))
     }
 }
@@ -337,7 +401,9 @@ impl Lines {
         if plots.is_empty() {
             plots.push(nothing());
         }
-        let mut layout = Layout::auto_from_plots(&plots).with_tick_format(ticks());
+        let names = self.series.iter().map(|series| (series.name.as_str(), LegendShape::Line, series.dashed));
+        let mut layout =
+            Layout::auto_from_plots(&plots).with_tick_format(ticks()).with_legend_entries(legend(names));
         for (value, name) in &self.marks {
             let mark = ReferenceLine::horizontal(*value).with_color("#7f7f7f").with_label(plain(name));
             layout = layout.with_reference_line(mark);
@@ -397,7 +463,7 @@ fn collections(points: &[CollectionPoint]) -> (Vec<Plot>, Layout) {
         n => format!("{n} replicated collections"),
     };
     let layout = Layout::auto_from_plots(&plots).with_log_scale().with_tick_format(ticks());
-    let layout = dressed(layout, &title, "copies (cardinality)", "pages (size)").with_height(560.0);
+    let layout = dressed(layout, &title, "copies (cardinality)", "pages (size)").with_height(500.0);
     let layout = if points.iter().any(|point| point.size < 10) {
         let line = ReferenceLine::horizontal(10.0).with_color("#7f7f7f").with_label("noise below");
         layout.with_reference_line(line)

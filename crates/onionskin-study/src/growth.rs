@@ -110,6 +110,11 @@ impl Growth {
         }
     }
 
+    /// Corrects the number of documents, for a collection that is counted while its clusters are.
+    pub fn set_documents(&mut self, documents: u64) {
+        self.documents = documents;
+    }
+
     /// Documents of the collection.
     pub fn documents(&self) -> u64 {
         self.documents
@@ -118,6 +123,18 @@ impl Growth {
     /// Subcollections.
     pub fn of(&self) -> u32 {
         self.of
+    }
+
+    /// What is known after some iterations.
+    pub fn at(&self, iterations: u32) -> Point {
+        let iteration = iterations.min(self.of);
+        let (mut clusters, mut duplicates) = (0, 0);
+        for ((_, size), count) in self.known(iteration) {
+            clusters += count;
+            duplicates += count * (size - 1);
+        }
+        let compared = u128::from(self.documents) * u128::from(iteration) / u128::from(self.of);
+        Point { iteration, documents_compared: compared as u64, clusters, duplicates }
     }
 
     /// What is known after each iteration.
@@ -154,21 +171,19 @@ impl Growth {
     /// unbiased estimate. Intervals are those of Wilson's score: what may still be missing is taken to be pairs, so that an upper end is above what was found
     /// even where nothing was. No end leaves what is possible, and after all iterations both ends are the number itself.
     pub fn estimate(&self, iterations: u32) -> Estimate {
-        let fraction = f64::from(iterations.min(self.of)) / f64::from(self.of);
-        let [mut duplicates, mut clusters, mut clustered] = [Total::default(); 3];
+        let sample = Sample::new(iterations, self.of);
+        let [mut duplicates, mut clusters, mut clustered] = [sample; 3];
         for ((_, size), count) in self.known(iterations) {
-            let (missed, count) = (missed(fraction, *size), *count as f64);
-            duplicates.add((*size - 1) as f64, count, missed);
-            clusters.add(1.0, count, missed);
-            clustered.add(*size as f64, count, missed);
+            duplicates.add((*size - 1) as f64, *size, *count);
+            clusters.add(1.0, *size, *count);
+            clustered.add(*size as f64, *size, *count);
         }
         let documents = self.documents as f64;
         // What is in no cluster that was found may be in one that was not.
-        let left = (documents - clustered.found).max(0.0);
-        let pair = missed(fraction, 2);
-        let duplicates = duplicates.interval(1.0, pair, (left - 1.0).max(0.0));
-        let clusters = clusters.interval(1.0, pair, (left / 2.0).floor());
-        let clustered = clustered.interval(2.0, pair, left);
+        let left = (documents - clustered.found()).max(0.0);
+        let duplicates = duplicates.interval(1.0, 0.0, (left - 1.0).max(0.0));
+        let clusters = clusters.interval(1.0, 0.0, (left / 2.0).floor());
+        let clustered = clustered.interval(2.0, 0.0, left);
         let share = |n: f64| if self.documents == 0 { 0.0 } else { n / documents };
         Estimate {
             duplicates,
@@ -190,11 +205,7 @@ impl Growth {
     /// fraction of its iterations. Between two iterations of that one it is a straight line. `None` where the reference says nothing.
     pub fn estimate_from(&self, reference: &Reference, iterations: u32) -> Option<Guess> {
         let fraction = f64::from(iterations.min(self.of)) / f64::from(self.of);
-        let (mut clusters, mut duplicates) = (0, 0);
-        for ((_, size), count) in self.known(iterations) {
-            clusters += count;
-            duplicates += count * (size - 1);
-        }
+        let Point { clusters, duplicates, .. } = self.at(iterations);
         let documents = self.documents as f64;
         let whole = |found: u64, shares: &[f64]| {
             let share = share_at(shares, fraction).filter(|share| *share > 0.0)?;
@@ -213,11 +224,6 @@ impl Growth {
     }
 }
 
-/// How likely it is that no member of a cluster is in a fraction of the collection.
-fn missed(fraction: f64, size: u64) -> f64 {
-    (1.0 - fraction).powf(size as f64)
-}
-
 /// A curve that begins at nothing and has its last point at 1, at some place between.
 fn share_at(shares: &[f64], fraction: f64) -> Option<f64> {
     let last = shares.len().checked_sub(1)?;
@@ -227,38 +233,62 @@ fn share_at(shares: &[f64], fraction: f64) -> Option<f64> {
     Some(before + rest * (shares[whole.min(last)] - before))
 }
 
-/// A sum over clusters that were found by chance.
-#[derive(Clone, Copy, Debug, Default)]
-struct Total {
+/// A sum over all clusters, from those that have a member in the first subcollections.
+///
+/// [`Growth::estimate`] has the sums that are asked for most. Who knows more of clusters than their size can count less by chance: where exact copies are known
+/// beforehand, only what is equal beyond them has to be estimated.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// The share of documents that are not in the first subcollections.
+    outside: f64,
     found: f64,
     estimated: f64,
     variance: f64,
 }
 
-impl Total {
-    /// `count` clusters that were found, each with this value, and the probability to miss one.
-    fn add(&mut self, value: f64, count: f64, missed: f64) {
+impl Sample {
+    /// Nothing yet, after so many iterations of all.
+    pub fn new(iterations: u32, of: u32) -> Sample {
+        let of = of.max(1);
+        let outside = 1.0 - f64::from(iterations.min(of)) / f64::from(of);
+        Sample { outside, found: 0.0, estimated: 0.0, variance: 0.0 }
+    }
+
+    /// `count` clusters of `size` documents that were found, each of which adds `value`.
+    pub fn add(&mut self, value: f64, size: u64, count: u64) {
+        let (missed, count) = (self.missed(size), count as f64);
         let seen = 1.0 - missed;
         self.found += count * value;
         self.estimated += count * value / seen;
         self.variance += count * value * value * missed / (seen * seen);
     }
 
-    /// The interval of all totals H with (H − estimate)² ≤ z² V(H), where the variance of what is not accounted for is that of pairs, each with
-    /// the value `of_pair` and missed with probability `missed`. At most `left` more than was found is possible.
-    fn interval(&self, of_pair: f64, missed: f64, left: f64) -> Interval {
-        let most = self.found + left;
+    /// The sum over what was found.
+    pub fn found(&self) -> f64 {
+        self.found
+    }
+
+    /// The interval of all sums H with (H − estimate)² ≤ z² V(H), where the variance of what is not accounted for is that of pairs, each with
+    /// the value `of_pair`. No end is more than `less` below what was found, or `more` above it.
+    pub fn interval(&self, of_pair: f64, less: f64, more: f64) -> Interval {
+        let (least, most) = (self.found - less.max(0.0), self.found + more.max(0.0));
+        let missed = self.missed(2);
         if missed >= 1.0 {
-            return Interval { value: self.found, low: self.found, high: most };
+            return Interval { value: self.found, low: least, high: most };
         }
         let half = Z * Z * of_pair * missed / (1.0 - missed) / 2.0;
         let root = (half * half + Z * Z * self.variance).sqrt();
-        let within = |value: f64| value.clamp(self.found, most);
+        let within = |value: f64| value.clamp(least, most);
         Interval {
             value: within(self.estimated),
             low: within(self.estimated + half - root),
             high: within(self.estimated + half + root),
         }
+    }
+
+    /// How likely it is that no member of a cluster is in the first subcollections.
+    fn missed(&self, size: u64) -> f64 {
+        self.outside.powf(size as f64)
     }
 }
 

@@ -3,13 +3,17 @@
 //! What a report says is put together once, as a [`Document`]; every spelling is made from it, so that the page, the files for programs and the
 //! pictures tell the same numbers.
 
+mod changes;
 mod html;
 mod machine;
+mod overview;
 
 use crate::figure::Figure;
 
+pub use changes::{Changes, Fate, MirrorChanges, SiteChanges, changes};
 pub use html::html;
 pub use machine::{csv, json};
+pub use overview::overview;
 
 /// A report.
 #[derive(Debug, Default)]
@@ -219,15 +223,15 @@ pub fn grouped(n: u64) -> String {
     text
 }
 
-/// A share as hundredths, with as many digits as tell something.
+/// A share as hundredths, with as many digits as tell something. The sign stays on the line of its number.
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     if value == 0.0 || value >= 99.95 && value <= 100.0 && value == value.round() {
-        format!("{value:.0} %")
+        format!("{value:.0}\u{a0}%")
     } else if value.abs() < 0.1 {
-        format!("{value:.3} %")
+        format!("{value:.3}\u{a0}%")
     } else {
-        format!("{value:.1} %")
+        format!("{value:.1}\u{a0}%")
     }
 }
 

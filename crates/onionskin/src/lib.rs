@@ -10,6 +10,7 @@
 //! - [`similar()`] finds pairs and clusters of similar documents in it.
 //! - [`collections()`] finds collections of linked pages that stand in several places.
 //! - [`avoid()`] makes the list of what the next crawl can skip.
+//! - [`study()`] tells how much is copied and where, [`report::compare`] what has changed between two crawls.
 //! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
 //! - [`size()`] tells how big crawls, lists and search engines are against each other.
 //! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
@@ -24,6 +25,7 @@ pub mod inputs;
 mod kept;
 pub mod membership;
 mod progress;
+pub mod report;
 pub mod run;
 pub mod scan;
 pub mod similar;
@@ -36,6 +38,7 @@ pub use dedup::{DedupError, DedupParams, DedupSummary, dedup};
 pub use evaluate::{EvaluateError, EvaluateParams, Evaluation, evaluate};
 pub use explain::{ExplainError, ExplainParams, Explanation, explain};
 pub use progress::{Event, Progress, Quiet};
+pub use report::{ReportError, ReportParams, study};
 pub use run::{RunError, RunParams, RunSummary, run};
 pub use scan::{ScanError, ScanParams, ScanSummary, scan};
 pub use similar::{SimilarParams, SimilarSummary, similar};

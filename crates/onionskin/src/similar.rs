@@ -13,6 +13,7 @@
 //! Nothing that reaches a table depends on memory or threads: sorts give one order whatever they spill, and joins one set.
 
 mod candidates;
+mod iterations;
 mod kept;
 pub mod levels;
 mod reread;
@@ -47,6 +48,7 @@ use crate::kept::Kept;
 use crate::progress::{Event, Progress};
 use crate::survivor::Survivor;
 pub use candidates::FilterChoice;
+pub use iterations::IterationSummary;
 use kept::KeptSets;
 use reread::Reread;
 use state::State;
@@ -80,6 +82,13 @@ pub enum Search {
         /// The share.
         share: f64,
     },
+    /// The same shingle paragraphs, as far as the first subcollections tell: clusters that have a member in one of them, and an estimate of what the others have.
+    Subcollections {
+        /// How many of the subcollections are compared with everything.
+        iterations: u32,
+        /// How many there are.
+        of: u32,
+    },
 }
 
 impl Search {
@@ -92,7 +101,7 @@ impl Search {
             Search::Exact => Method::Exact,
             Search::Resemblance { .. } => Method::Resemblance,
             Search::Overlap { .. } => Method::Overlap,
-            Search::Paragraphs { .. } => Method::Paragraphs,
+            Search::Paragraphs { .. } | Search::Subcollections { .. } => Method::Paragraphs,
         }
     }
 
@@ -103,6 +112,7 @@ impl Search {
             Search::Resemblance { threshold, .. } => Some(Bound::Resemblance(*threshold)),
             Search::Overlap { threshold, .. } => Some(Bound::Overlap(*threshold)),
             Search::Paragraphs { share } => Some(Bound::Share(*share)),
+            Search::Subcollections { .. } => Some(Bound::Share(1.0)),
         }
     }
 }
@@ -160,6 +170,17 @@ impl SimilarParams {
                 let words = format!("the threshold is above 0 and at most 1, not {share}");
                 Err(SimilarError::Parameters(words))
             }
+            Search::Subcollections { iterations, of } if iterations == 0 || iterations > of => {
+                let words =
+                    format!("iterations are from 1 to {of}, the number of subcollections, not {iterations}");
+                Err(SimilarError::Parameters(words))
+            }
+            // A level that is not complete would be taken for one that is.
+            Search::Subcollections { .. } if self.for_report => {
+                let words =
+                    "the first iterations of a search give no level for reports\nhint: search without them";
+                Err(SimilarError::Parameters(words.to_owned()))
+            }
             _ => Ok(()),
         }
     }
@@ -172,7 +193,7 @@ impl SimilarParams {
                 atlas.manifest().recipe.parse().ok().map(|recipe: Recipe| recipe.main().to_string())
             }
             Search::Overlap { chunking, .. } => Some(chunking.clone()),
-            Search::Paragraphs { .. } => Some("sp".to_owned()),
+            Search::Paragraphs { .. } | Search::Subcollections { .. } => Some("sp".to_owned()),
         }
     }
 
@@ -213,6 +234,8 @@ pub struct SimilarSummary {
     pub recall: Option<Recall>,
     /// Shingle paragraphs: documents that are duplicates, by definition 2 and by percentages, and the steps it took.
     pub paragraphs: Option<ParagraphSummary>,
+    /// The first iterations of a search by shingle paragraphs: what they found, and what the others would find.
+    pub iterations: Option<IterationSummary>,
     /// Clusters.
     pub clusters: ClusterSummary,
     /// Whether the work of an earlier run was taken up.
@@ -274,7 +297,7 @@ pub(crate) fn similar_with(
     params.check()?;
     let atlas = Atlas::open(&params.atlas)?;
     let job = Job::new(params, &atlas, kept)?;
-    let of = job.levels().last().map_or_else(String::new, |level| level.as_str().to_owned());
+    let of = levels::own(&params.search, job.chunking.as_ref().map(ChunkingName::as_str));
     let mut tables: Vec<Table> = job.levels().into_iter().map(Table::Copies).collect();
     if !params.for_report {
         tables.extend([Table::Pairs, Table::Clusters, Table::ClusterStats]);
@@ -419,6 +442,11 @@ impl<'a> Job<'a> {
             // The engine is not told: all give the same.
             Search::Overlap { threshold, .. } => value["threshold"] = json!(threshold.get()),
             Search::Paragraphs { share } => value["threshold"] = json!(share),
+            Search::Subcollections { iterations, of } => {
+                value["threshold"] = json!(1.0);
+                value["iterations"] = json!(iterations);
+                value["of"] = json!(of);
+            }
         }
         value
     }
@@ -533,6 +561,13 @@ impl Run<'_> {
                 let resources = resources.share(7, 8);
                 let found = tables::paragraphs(&sets, documents, *share, &resources, &mut equal, &mut emit)?;
                 self.state.paragraphs = Some(found);
+            }
+            Search::Subcollections { iterations, of } => {
+                let deal = iterations::Deal::new(*iterations, *of, self.job.atlas.manifest().seed);
+                let copies = || self.staging.raw_records::<(u32, u32)>(COPIES);
+                let resources = resources.share(7, 8);
+                let found = iterations::search(&sets, documents, deal, &copies, &resources, &mut emit)?;
+                self.state.iterations = Some(found);
             }
         }
         let near = near.finish()?;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use onionskin::evaluate::{MirrorScore, evaluate_mirrors};
 use onionskin::{
-    AvoidParams, AvoidReport, CollectionsParams, CollectionsSummary, EvaluateParams, Evaluation, ScanParams,
-    ScanSummary, SimilarParams, SimilarSummary, avoid, collections, evaluate, scan, similar,
+    AvoidParams, AvoidReport, CollectionsParams, CollectionsSummary, EvaluateParams, Evaluation,
+    ReportParams, ScanParams, ScanSummary, SimilarParams, SimilarSummary, avoid, collections, evaluate, scan,
+    similar,
 };
 use onionskin_store::Atlas;
 use onionskin_testkit::{Preset, Summary, WarcOptions, Web, WebSpec};
@@ -28,6 +29,7 @@ struct DemoWire<'a> {
     folder: String,
     planted: &'a Summary,
     seen: &'a Seen,
+    report: String,
 }
 
 /// What the atlas says, by the simplest reading of its tables.
@@ -96,6 +98,12 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
         memory: params.memory,
         work_dir: folder.join("work"),
     })?;
+    let bar = Bar::steps(global);
+    let place = folder.join("report");
+    let result =
+        super::report::make(&ReportParams::new(atlas.clone(), place.join(".work")), &place, true, &bar);
+    bar.finish();
+    let (_, report) = result?;
     let stages = Stages { scan: &summary, similar: &found, collections: &copied, list: &list };
     let seen = look(&atlas, &stages, &judged, &mirrors)?;
     if global.json {
@@ -104,9 +112,11 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
             folder: folder.display().to_string(),
             planted: &planted,
             seen: &seen,
+            report: report.page.display().to_string(),
         })?;
     } else {
-        print(&describe(&planted, &seen, &summary, &judged, &mirrors, &folder))?;
+        let told = describe(&planted, &seen, &summary, &judged, &mirrors, &folder);
+        print(&format!("{told}the report is {}\n", report.page.display()))?;
     }
     Ok(Exit::Done)
 }

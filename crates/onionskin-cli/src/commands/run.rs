@@ -1,8 +1,10 @@
-//! `run`: from a crawl to copies and mirrors.
+//! `run`: from a crawl to copies, mirrors and a report.
+
+use std::path::{Path, PathBuf};
 
 use onionskin::run::Outcome;
 use onionskin::similar::Search;
-use onionskin::{RunParams, RunSummary, Survivor};
+use onionskin::{ReportParams, RunParams, RunSummary, Survivor};
 use onionskin_mirror::Merge;
 use onionskin_similar::cluster::Clustering;
 use serde::Serialize;
@@ -49,6 +51,9 @@ pub(crate) struct SearchArgs {
     /// Do not search for collections.
     #[arg(long)]
     pub no_collections: bool,
+    /// Do not write a report.
+    #[arg(long)]
+    pub no_report: bool,
 }
 
 pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
@@ -57,10 +62,11 @@ pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
     let result = onionskin::run(&params, &bar);
     bar.finish();
     let summary = result?;
+    let page = if args.searches.no_report { None } else { Some(report(&params, global)?) };
     if global.json {
-        tell_machines(&summary, &params)?;
+        tell_machines(&summary, &params, page.as_deref())?;
     } else {
-        print(&describe(&summary, &params))?;
+        print(&describe(&summary, &params, page.as_deref()))?;
     }
     if let Some(scanned) = summary.scan.summary()
         && scanned.documents == 0
@@ -70,6 +76,17 @@ pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
         return Ok(Exit::No);
     }
     Ok(Exit::Done)
+}
+
+/// Writes the report into the atlas.
+fn report(params: &RunParams, global: &Global) -> anyhow::Result<PathBuf> {
+    let folder = params.scan.atlas.join("report");
+    let mut report = ReportParams::new(params.scan.atlas.clone(), folder.join(".work"));
+    report.memory = params.scan.memory;
+    let bar = Bar::steps(global);
+    let result = super::report::make(&report, &folder, false, &bar);
+    bar.finish();
+    Ok(result?.1.page)
 }
 
 fn params(args: &RunArgs) -> anyhow::Result<RunParams> {
@@ -90,7 +107,7 @@ fn params(args: &RunArgs) -> anyhow::Result<RunParams> {
 }
 
 /// One object for each stage that was done, and one for the run.
-fn tell_machines(summary: &RunSummary, params: &RunParams) -> anyhow::Result<()> {
+fn tell_machines(summary: &RunSummary, params: &RunParams, page: Option<&Path>) -> anyhow::Result<()> {
     if let Some(scanned) = summary.scan.summary() {
         print_json(&ScanWire::new(scanned, &params.scan.atlas, params.scan.recipe.to_string()))?;
     }
@@ -106,6 +123,7 @@ fn tell_machines(summary: &RunSummary, params: &RunParams) -> anyhow::Result<()>
         scan: summary.scan.as_str(),
         similar: summary.similar.as_str(),
         collections: summary.collections.as_str(),
+        report: page.map(|page| page.display().to_string()),
         kept_bytes: summary.kept_bytes,
         seconds: summary.seconds,
         cpu_seconds: summary.cpu_seconds,
@@ -114,10 +132,13 @@ fn tell_machines(summary: &RunSummary, params: &RunParams) -> anyhow::Result<()>
 }
 
 /// The summary for people.
-fn describe(summary: &RunSummary, params: &RunParams) -> String {
+fn describe(summary: &RunSummary, params: &RunParams, page: Option<&Path>) -> String {
     let mut text = section("scan", &summary.scan, scan::describe);
     text += &section("similar", &summary.similar, |found| similar::describe(found, &params.similar));
     text += &section("collections", &summary.collections, collections::describe);
+    if let Some(page) = page {
+        text += &format!("report: {}\n", page.display());
+    }
     text += &format!(
         "in all: {}, {} of processor time, {} of memory at most\n",
         seconds(summary.seconds),
@@ -144,6 +165,7 @@ struct RunWire {
     scan: &'static str,
     similar: &'static str,
     collections: &'static str,
+    report: Option<String>,
     kept_bytes: u64,
     seconds: f64,
     cpu_seconds: f64,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use anyhow::{Context, bail};
-use onionskin::similar::Search;
+use onionskin::similar::{IterationSummary, Search};
 use onionskin::{SimilarParams, SimilarSummary, similar};
 use onionskin_core::Threshold;
 use onionskin_similar::recall::Interval;
@@ -63,14 +63,32 @@ fn search(args: &SimilarArgs) -> anyhow::Result<Search> {
         Some(SimilarPreset::Sgm98Two) => return overlap("l2", TWO_LINES),
         None => {}
     }
-    if args.method != Method::Resemblance && (args.exact || args.filter.is_some() || args.bands.is_some()) {
-        bail!("--exact, --filter and --bands belong to the method resemblance, not to {}", args.method);
+    let method = args.method.unwrap_or(match args.iterations {
+        Some(_) => Method::Paragraphs,
+        None => Method::Resemblance,
+    });
+    if method != Method::Resemblance && (args.exact || args.filter.is_some() || args.bands.is_some()) {
+        bail!("--exact, --filter and --bands belong to the method resemblance, not to {method}");
     }
-    if args.method != Method::Overlap && args.chunking.is_some() {
-        bail!("--chunking belongs to the method overlap, not to {}", args.method);
+    if method != Method::Overlap && args.chunking.is_some() {
+        bail!("--chunking belongs to the method overlap, not to {method}");
+    }
+    if let (Some(iterations), Some(of)) = (args.iterations, args.of) {
+        if method != Method::Paragraphs {
+            bail!("--iterations and --of belong to the method paragraphs, not to {method}");
+        }
+        if args.threshold.is_some() {
+            bail!(
+                "--iterations finds documents with the same shingle paragraphs, for which there is no --threshold"
+            );
+        }
+        if iterations > of {
+            bail!("--iterations is at most what --of says, {of}, not {iterations}");
+        }
+        return Ok(Search::Subcollections { iterations, of });
     }
     let share = |default: f64| args.threshold.as_deref().map_or(Ok(default), parse_share);
-    match args.method {
+    match method {
         Method::Exact if args.threshold.is_some() => bail!("exact copies have no threshold"),
         Method::Exact => Ok(Search::Exact),
         Method::Overlap => {
@@ -195,6 +213,9 @@ pub(crate) fn describe(summary: &SimilarSummary, params: &SimilarParams) -> Stri
             );
         }
     }
+    if let Some(iterations) = &summary.iterations {
+        text += &describe_iterations(iterations);
+    }
     let resumed = if summary.resumed { " (went on where an earlier run stopped)" } else { "" };
     let _ = writeln!(
         text,
@@ -202,6 +223,38 @@ pub(crate) fn describe(summary: &SimilarSummary, params: &SimilarParams) -> Stri
         seconds(summary.seconds),
         seconds(summary.cpu_seconds),
         summary.peak_memory.map_or_else(|| "unknown amount".to_owned(), bytes),
+    );
+    text
+}
+
+/// What the first iterations found, and what all would find.
+fn describe_iterations(found: &IterationSummary) -> String {
+    let mut text = format!(
+        "duplicates by shingle paragraphs among {} documents, after {} of {} iterations:\n  found so far: {} clusters, {} duplicates\n",
+        grouped(found.documents),
+        found.iterations,
+        found.of,
+        grouped(found.clusters),
+        grouped(found.duplicates)
+    );
+    for (name, [value, low, high]) in [
+        ("clusters:  ", found.estimated_clusters),
+        ("duplicates:", found.estimated_duplicates),
+        ("unique:    ", found.estimated_unique),
+    ] {
+        let number = |n: f64| grouped(n.round() as u64);
+        let _ = writeln!(
+            text,
+            "  estimated {name} {} (95 % between {} and {})",
+            number(value),
+            number(low),
+            number(high)
+        );
+    }
+    let [value, low, high] = found.estimated_share.map(|share| 100.0 * share);
+    let _ = writeln!(
+        text,
+        "  estimated share of duplicates: {value:.1} % (95 % between {low:.1} % and {high:.1} %)"
     );
     text
 }
@@ -226,6 +279,7 @@ pub(super) struct SimilarWire {
     texts_read_again: bool,
     recall: Option<RecallWire>,
     paragraphs: Option<ParagraphsWire>,
+    iterations: Option<IterationsWire>,
     clusters: u64,
     clustered_documents: u64,
     exact_members: u64,
@@ -257,6 +311,20 @@ struct ParagraphsWire {
     duplicates: u64,
     near: Vec<(u32, u64)>,
     steps: u64,
+}
+
+/// What was found so far, and estimates with their 95 % intervals: value, lower end, upper end.
+#[derive(Serialize)]
+struct IterationsWire {
+    iterations: u32,
+    of: u32,
+    documents: u64,
+    clusters: u64,
+    duplicates: u64,
+    estimated_clusters: [f64; 3],
+    estimated_duplicates: [f64; 3],
+    estimated_unique: [f64; 3],
+    estimated_share: [f64; 3],
 }
 
 impl SimilarWire {
@@ -292,6 +360,17 @@ impl SimilarWire {
                 duplicates: paragraphs.duplicates,
                 near: paragraphs.near.clone(),
                 steps: paragraphs.steps,
+            }),
+            iterations: summary.iterations.as_ref().map(|found| IterationsWire {
+                iterations: found.iterations,
+                of: found.of,
+                documents: found.documents,
+                clusters: found.clusters,
+                duplicates: found.duplicates,
+                estimated_clusters: found.estimated_clusters,
+                estimated_duplicates: found.estimated_duplicates,
+                estimated_unique: found.estimated_unique,
+                estimated_share: found.estimated_share,
             }),
             clusters: clusters.clusters,
             clustered_documents: clusters.documents,

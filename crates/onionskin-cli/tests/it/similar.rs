@@ -94,6 +94,25 @@ fn mistakes_are_told() {
         (&["similar", "atlas", "--filter", "60x60r2"], "minima for the filter"),
         (&["similar", "atlas", "--bands", "many"], "20x5"),
         (&["similar", "atlas", "--memory", "1M"], "at least 128M"),
+        (&["similar", "atlas", "--iterations", "1"], "--of"),
+        (&["similar", "atlas", "--of", "5"], "--iterations"),
+        (&["similar", "atlas", "--iterations", "6", "--of", "5"], "at most what --of says, 5, not 6"),
+        (&["similar", "atlas", "--iterations", "0", "--of", "5"], "0 is not in 1.."),
+        (
+            &["similar", "atlas", "--iterations", "1", "--of", "5", "--method", "overlap"],
+            "belong to the method paragraphs, not to overlap",
+        ),
+        (
+            &["similar", "atlas", "--iterations", "1", "--of", "5", "--method", "resemblance"],
+            "belong to the method paragraphs, not to resemblance",
+        ),
+        (&["similar", "atlas", "--iterations", "1", "--of", "5", "--threshold", "0.5"], "no --threshold"),
+        (&["similar", "atlas", "--iterations", "1", "--of", "5", "--exact"], "not to paragraphs"),
+        (
+            &["similar", "atlas", "--iterations", "1", "--of", "5", "--preset", "sgm98-4"],
+            "cannot be used with",
+        ),
+        (&["similar", "atlas", "--iterations", "1", "--of", "5", "--for-report"], "no level for reports"),
     ] {
         let outcome = dir.run(arguments);
         assert_eq!(outcome.code, 2, "{arguments:?}: {}", outcome.stdout);
@@ -128,4 +147,48 @@ fn kills_at_random_moments_do_not_change_a_byte() {
     // The last one may have ended before it could be killed, or been finished by an earlier one: once more, in peace.
     assert!(similar().stdout(Stdio::null()).status().unwrap().success());
     assert_same_files(&files(&dir.path("atlas")), &expected, &format!("after {killed} kills"));
+}
+
+#[test]
+fn the_first_iterations_estimate_all() {
+    let dir = Dir::new();
+    let paragraph = |n: usize| format!("This is thing{n}. It goes on with word{n}. It ends at place{n}. ");
+    // Every third text is there in two orders, every fifth twice as it is.
+    let texts = (0..600).flat_map(|n| {
+        let (one, other) = (paragraph(2 * n), paragraph(2 * n + 1));
+        let copies = if n % 5 == 0 { 2 } else { 1 };
+        let mut texts = vec![format!("{one}{other}"); copies];
+        texts.extend((n % 3 == 0).then(|| format!("{other}{one}")));
+        texts
+    });
+    let lines: Vec<String> = texts.map(|text| serde_json::json!({ "text": text }).to_string()).collect();
+    dir.write("in.jsonl", lines.join("\n"));
+    assert_eq!(dir.run(&["scan", "in.jsonl", "-o", "atlas", "-q"]).code, 0);
+    let whole = dir.json(&["similar", "atlas", "--method", "paragraphs"]);
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    let in_all = number(&whole["paragraphs"]["duplicates"]) + number(&whole["exact_copies"]);
+    assert!(whole["iterations"].is_null() && in_all == 320, "{whole}");
+    let first = dir.json(&["similar", "atlas", "--iterations", "10", "--of", "50"]);
+    assert_eq!(first["method"], "paragraphs");
+    let found = &first["iterations"];
+    assert_eq!((number(&found["iterations"]), number(&found["of"])), (10, 50));
+    let ends = |name: &str| [0, 1, 2].map(|at| found[name][at].as_f64().unwrap());
+    let [value, low, high] = ends("estimated_duplicates");
+    assert!(
+        low <= value && value <= high && low < in_all as f64 && (in_all as f64) < high,
+        "{found}, {in_all}"
+    );
+    assert!(number(&found["duplicates"]) < in_all);
+    assert!((ends("estimated_share")[0] - value / found["documents"].as_f64().unwrap()).abs() < 1e-9);
+    assert_eq!(dir.run(&["verify", "atlas", "--deep", "-q"]).code, 0);
+    // All of them are no estimate.
+    let all = dir.json(&["similar", "atlas", "--method", "paragraphs", "--iterations", "50", "--of", "50"]);
+    assert_eq!(all["iterations"]["duplicates"], in_all);
+    assert_eq!(
+        all["iterations"]["estimated_duplicates"],
+        serde_json::json!([in_all as f64, in_all as f64, in_all as f64])
+    );
+    let said = dir.run(&["similar", "atlas", "--iterations", "25", "--of", "50"]);
+    assert!(said.stdout.contains("after 25 of 50 iterations"), "{}", said.stdout);
+    assert!(said.stdout.contains("estimated share of duplicates"), "{}", said.stdout);
 }

@@ -122,7 +122,7 @@ pub fn assert_same_files(
     }
 }
 
-/// Every file below a folder, by path.
+/// Every file below a folder, by path, but for the one that tells of the run.
 pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -131,7 +131,7 @@ pub fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else {
+            } else if path.file_name().is_some_and(|name| name != "costs.jsonl") {
                 let name = path.strip_prefix(folder).unwrap().display().to_string();
                 found.insert(name, std::fs::read(path).unwrap());
             }

@@ -58,10 +58,53 @@ fn bars_say_what_they_are() {
         groups: vec!["1".to_owned(), "2".to_owned()],
         series: vec![("exact".to_owned(), vec![64.0, 18.0]), ("two lines".to_owned(), vec![52.0, 20.0])],
         stacked: false,
+        lying: false,
     });
     let svg = bars.svg(Ink::Page, "b");
     for words in ["replicas of a page", "pages, %", "exact", "two lines", "<title>2, two lines: 20</title>"] {
         assert!(svg.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn every_group_that_begins_ends() {
+    let bars = |n: usize, stacked, lying| {
+        let series = (0..n).map(|nth| (format!("s{nth}"), vec![1.0, 2.0, 0.0])).collect();
+        let groups = ["a", "b", "c"].map(str::to_owned).to_vec();
+        Figure::Bars(Bars { groups, series, stacked, lying, ..Bars::default() })
+    };
+    let sizes = Figure::Sizes(Sizes {
+        series: vec![SizeSeries {
+            name: "all".to_owned(),
+            points: vec![(2, 10), (3, 5), (9, 1)],
+            line: Some([(2.0, 10.0), (9.0, 1.0)]),
+        }],
+        ..Sizes::default()
+    });
+    let points = Figure::Collections(vec![point(3, 40, "a", "mirror"), point(2, 5, "b", "noise")]);
+    for figure in [
+        bars(1, false, false),
+        bars(3, false, false),
+        bars(2, true, false),
+        bars(2, false, true),
+        sizes,
+        points,
+    ] {
+        let svg = figure.svg(Ink::File, "x");
+        let begun = svg.matches("<g ").count() + svg.matches("<g>").count();
+        assert_eq!(begun, svg.matches("</g>").count(), "{figure:?}");
+        assert!(svg.contains("<title>") && svg.ends_with("</svg>"));
+    }
+    // Also one after the other: what is named below a figure is not part of what is clipped.
+    let svg = bars(3, false, false).svg(Ink::File, "x");
+    let mut depth = 0;
+    for (at, _) in svg.match_indices(['<']) {
+        depth += i32::from(svg[at..].starts_with("<g ")) - i32::from(svg[at..].starts_with("</g>"));
+        assert!(
+            !svg[at..].starts_with("<text")
+                || svg[at..].find(">s1<").is_none_or(|next| next > 120)
+                || depth == 0
+        );
     }
 }
 

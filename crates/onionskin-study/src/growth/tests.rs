@@ -121,6 +121,34 @@ fn estimates_are_unbiased_and_their_intervals_hold() {
 }
 
 #[test]
+fn other_sums_are_unbiased_too() {
+    // Of every other cluster one half is known beforehand, and of some all but one: those have a negative value.
+    let population = Population::zipf(20_000);
+    let value =
+        |at: usize, size: u64| if at.is_multiple_of(2) { (size / 2) as f64 } else { 1.0 - (at % 4) as f64 };
+    let truth: f64 = population.sizes.iter().enumerate().map(|(at, size)| value(at, *size)).sum();
+    let (mut covered, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for seed in 0..seeds() {
+        let mut sample = Sample::new(3, 10);
+        let mut doc = 0u32;
+        for (at, size) in population.sizes.iter().enumerate() {
+            let mut members = doc..doc + *size as u32;
+            doc = members.end;
+            if members.any(|doc| subcollection(doc, 10, seed) < 3) {
+                sample.add(value(at, *size), *size, 1);
+            }
+        }
+        let interval = sample.interval(1.0, 20_000.0, 20_000.0);
+        covered += f64::from(u8::from(covers(interval, truth)));
+        sum += interval.value - truth;
+        squares += (interval.value - truth).powi(2);
+    }
+    let n = seeds() as f64;
+    assert!((0.9..=0.995).contains(&(covered / n)), "covered {covered} of {n}");
+    assert!((sum / n).abs() < 4.0 * squares.sqrt() / n, "off by {} ± {}", sum / n, squares.sqrt() / n);
+}
+
+#[test]
 fn few_clusters_have_honest_intervals() {
     for sizes in [vec![2; 3], vec![2; 12], vec![2, 2, 2, 400], vec![3, 2, 7]] {
         let population = Population { name: "few", sizes, documents: 1_000 };
@@ -175,6 +203,7 @@ proptest! {
             let (count, duplicates) = (known().count() as u64, known().map(|(size, _)| size - 1).sum::<u64>());
             prop_assert_eq!((point.iteration, point.clusters, point.duplicates), (iteration, count, duplicates));
             prop_assert_eq!(point.documents_compared, documents * u64::from(iteration) / u64::from(of));
+            prop_assert_eq!(growth.at(iteration), *point);
             let estimate = growth.estimate(iteration);
             for interval in [estimate.duplicates, estimate.clusters, estimate.unique, estimate.share] {
                 prop_assert!(interval.low <= interval.value && interval.value <= interval.high);

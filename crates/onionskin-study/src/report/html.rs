@@ -22,7 +22,7 @@ pub fn html(document: &Document) -> String {
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta name=\"generator\" content=\"onionskin\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
-         <header>\n<h1>{title}</h1>\n<p class=\"subtitle\">{}</p>\n</header>\n",
+         <header>\n<h1>{title}</h1>\n<p class=\"subtitle\">{}</p>\n",
         escape(&document.subtitle)
     );
     if !document.headlines.is_empty() {
@@ -37,7 +37,7 @@ pub fn html(document: &Document) -> String {
         }
         out.push_str("</dl>\n");
     }
-    out.push_str("<nav aria-label=\"Contents\"><ul>\n");
+    out.push_str("</header>\n<nav aria-label=\"Contents\"><ul>\n");
     for section in &document.sections {
         let _ = writeln!(out, "<li><a href=\"#{}\">{}</a></li>", escape(&section.id), escape(&section.title));
     }
@@ -52,16 +52,17 @@ pub fn html(document: &Document) -> String {
         for block in &section.blocks {
             match block {
                 Block::Text(text) => {
-                    let _ = writeln!(out, "<p>{}</p>", escape(text));
+                    let _ = writeln!(out, "<p>{}</p>", prose(text));
                 }
                 Block::Table(table) => write_table(&mut out, table),
                 Block::Figure { id, figure, sentence } => {
                     let label = escape(sentence);
                     let _ = writeln!(
                         out,
-                        "<figure id=\"figure-{}\">\n<div class=\"plot\" role=\"img\" aria-label=\"{label}\" tabindex=\"0\">{}</div>\n<figcaption>{label}</figcaption>\n</figure>",
+                        "<figure id=\"figure-{}\">\n<div class=\"plot\" role=\"img\" aria-label=\"{label}\" tabindex=\"0\">{}</div>\n<figcaption>{}</figcaption>\n</figure>",
                         escape(id),
-                        figure.svg(Ink::Page, id)
+                        figure.svg(Ink::Page, id),
+                        prose(sentence)
                     );
                 }
             }
@@ -91,7 +92,9 @@ fn write_table(out: &mut String, table: &Table) {
     let head = |out: &mut String| {
         out.push_str("<thead><tr>");
         for (name, numeric) in table.columns.iter().zip(&numeric) {
-            let _ = write!(out, "<th scope=\"col\"{}>{}</th>", class(*numeric), escape(name));
+            // The sign stays on the line of its word.
+            let name = escape(name).replace(", %", ",\u{a0}%");
+            let _ = write!(out, "<th scope=\"col\"{}>{name}</th>", class(*numeric));
         }
         out.push_str("</tr></thead>\n<tbody>\n");
     };
@@ -128,18 +131,27 @@ fn write_rows(out: &mut String, rows: &[Vec<Cell>], numeric: &[bool]) {
         out.push_str("<tr>");
         for (cell, numeric) in row.iter().zip(numeric) {
             let words = escape(&cell.words());
-            let inside = match cell {
-                Cell::Address(address)
-                    if address.starts_with("http://") || address.starts_with("https://") =>
-                {
-                    format!("<a href=\"{words}\" rel=\"noreferrer nofollow\">{words}</a>")
+            let (class, inside) = match cell {
+                Cell::Address(address) => {
+                    let is_web = address.starts_with("http://") || address.starts_with("https://");
+                    let link = format!("<a href=\"{words}\" rel=\"noreferrer nofollow\">{words}</a>");
+                    (" class=\"a\"", if is_web { link } else { words })
                 }
-                _ => words,
+                _ => (class(*numeric), words),
             };
-            let _ = write!(out, "<td{}>{inside}</td>", class(*numeric));
+            let _ = write!(out, "<td{class}>{inside}</td>");
         }
         out.push_str("</tr>\n");
     }
+}
+
+/// A sentence: the sign of a percentage stays on the line of its number, and what stands between backticks is code.
+fn prose(text: &str) -> String {
+    let pieces = text.split('`').enumerate().map(|(at, piece)| {
+        let piece = escape(piece).replace(" %", "\u{a0}%");
+        if at % 2 == 1 { format!("<code>{piece}</code>") } else { piece }
+    });
+    pieces.collect()
 }
 
 /// Text that is nothing but text in a page, also between quotes.

@@ -34,7 +34,7 @@ fn the_page_is_whole_and_nothing_in_it_is_taken_for_markup() {
         "A &lt;sentence&gt;.",
         "<figcaption>What &quot;it&quot; shows.</figcaption>",
         "href=\"http://example.org/&lt;x&gt;\"",
-        "12.5 %",
+        "12.5\u{a0}%",
         "10 (8 to 13)",
         "prefers-color-scheme",
         "@media print",
@@ -77,7 +77,7 @@ fn numbers_are_spelled_for_people() {
     assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
     assert_eq!(
         [0.0, 0.0004, 0.25, 0.9996, 1.0].map(percent),
-        ["0 %", "0.040 %", "25.0 %", "100.0 %", "100 %"]
+        ["0\u{a0}%", "0.040\u{a0}%", "25.0\u{a0}%", "100.0\u{a0}%", "100\u{a0}%"]
     );
     assert_eq!([12, 1_000, 1_500_000, 999_999_999].map(bytes), ["12 B", "1.0 kB", "1.5 MB", "1.0 GB"]);
     assert_eq!(

@@ -34,6 +34,7 @@ pub(super) fn own(search: &Search, chunking: Option<&str>) -> String {
         Search::Resemblance { threshold, .. } => format!("resemblance-{chunking}-{}", percent(*threshold)),
         Search::Overlap { threshold, .. } => format!("overlap-{chunking}-{}", threshold.get()),
         Search::Paragraphs { share } => format!("paragraphs-{}", percent(*share)),
+        Search::Subcollections { iterations, of } => format!("{PARAGRAPHS}-{iterations}-of-{of}"),
     }
 }
 
@@ -50,7 +51,8 @@ pub(super) fn all(search: &Search, chunking: Option<&str>) -> Vec<LevelName> {
         names.push(PARAGRAPHS.to_owned());
     }
     let own = own(search, chunking);
-    if !names.contains(&own) {
+    // What is not complete is no level: copies that were not looked for would count as unique.
+    if !names.contains(&own) && !matches!(search, Search::Subcollections { .. }) {
         names.push(own);
     }
     names.iter().filter_map(|name| LevelName::new(name)).collect()
@@ -189,5 +191,10 @@ mod tests {
             "exact paragraphs-100 paragraphs-50"
         );
         assert_eq!(spelled(&Search::Paragraphs { share: 1.0 }, Some("sp")), "exact paragraphs-100");
+        let first = Search::Subcollections { iterations: 10, of: 50 };
+        assert_eq!(
+            (spelled(&first, Some("sp")).as_str(), own(&first, None).as_str()),
+            ("exact", "paragraphs-100-10-of-50")
+        );
     }
 }

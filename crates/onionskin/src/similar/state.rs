@@ -9,7 +9,7 @@ use onionskin_similar::recall::{Interval, Recall};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{ClusterSummary, Job, ParagraphSummary, SimilarSummary};
+use super::{ClusterSummary, IterationSummary, Job, ParagraphSummary, SimilarSummary};
 
 /// A twin that can be written down: the libraries below do not serialise.
 macro_rules! twin {
@@ -109,6 +109,7 @@ pub(super) struct State {
     pub near_pairs: u64,
     pub recall: Option<RecallTwin>,
     pub paragraphs: Option<ParagraphSummary>,
+    pub iterations: Option<IterationSummary>,
     pub clusters: ClusterSummary,
 }
 
@@ -125,14 +126,18 @@ impl State {
 
     /// What the manifest tells of the result: nothing that memory or threads could change.
     pub fn found(&self) -> Value {
-        json!({
+        let mut found = json!({
             "texts": self.exact.texts,
             "exact_copies": self.exact.copies,
             "candidates": self.verified.candidates,
             "near_pairs": self.near_pairs,
             "recall": self.recall,
             "clusters": self.clusters,
-        })
+        });
+        if let Some(iterations) = &self.iterations {
+            found["iterations"] = json!(iterations);
+        }
+        found
     }
 
     pub fn summary(self, job: &Job<'_>) -> SimilarSummary {
@@ -147,6 +152,7 @@ impl State {
             texts_read_again: job.elsewhere.is_some(),
             recall: self.recall.as_ref().map(Recall::from),
             paragraphs: self.paragraphs,
+            iterations: self.iterations,
             clusters: self.clusters,
             ..SimilarSummary::default()
         }

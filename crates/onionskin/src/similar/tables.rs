@@ -12,7 +12,7 @@ use onionskin_store::table::{ClusterRow, ClusterStatsRow, Method, PairRow};
 use onionskin_store::{Atlas, Staging};
 use serde::{Deserialize, Serialize};
 
-use super::{COPIES, Job, NEAR, ParagraphSummary, levels, near_pairs};
+use super::{COPIES, Job, NEAR, ParagraphSummary, Search, levels, near_pairs};
 use crate::survivor::Survivor;
 
 /// Clusters, counted.
@@ -71,8 +71,10 @@ pub(super) fn write(
     if !params.for_report {
         write_pairs(staging, params.search.method(), &copy_files, &near_files, resources)?;
     }
+    // Of documents that are equal each is paired with one other only; what is connected is similar all the same, whoever is the centre.
+    let all_equal = matches!(params.search, Search::Subcollections { .. });
     let input = ClusterInput {
-        clustering: params.clustering,
+        clustering: if all_equal { Clustering::Transitive } else { params.clustering },
         documents: job.documents,
         copies: &|| copies(&copy_files),
         pairs: &|| near_pairs(&near_files),

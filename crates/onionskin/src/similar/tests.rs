@@ -446,3 +446,146 @@ fn what_the_scan_did_not_keep_is_asked_for() {
     params.memory = MemoryBudget::from_mib(1);
     assert!(similar(&params, &Quiet).unwrap_err().to_string().contains("at least 128M"));
 }
+
+/// Documents of paragraphs of three sentences, of few kinds and in any order, so that clusters of equal ones are many and small, some of them with exact copies.
+fn paragraphs_in_any_order(documents: usize, seed: u64) -> (Vec<String>, BTreeMap<Vec<u32>, Vec<u32>>) {
+    let mut rng = onionskin_core::SplitMix64::new(seed);
+    let mut clusters: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+    let mut texts = Vec::new();
+    for doc in 0..documents as u32 {
+        // The smaller numbers are the more common.
+        let mut number = || (rng.next_u32() % 40).min(rng.next_u32() % 40).min(rng.next_u32() % 40);
+        let mut kinds: Vec<u32> = (0..3).map(|_| number()).collect();
+        let sentence =
+            |kind: u32, n: u32| format!("Sentence {n} of the paragraph {kind} tells about thing{kind}x{n}. ");
+        texts.push(kinds.iter().flat_map(|kind| (0..3).map(move |n| sentence(*kind, n))).collect());
+        kinds.sort_unstable();
+        clusters.entry(kinds).or_default().push(doc);
+    }
+    (texts, clusters)
+}
+
+/// Two documents and more, each with the smallest of its cluster.
+fn memberships(clusters: &[ClusterRow]) -> BTreeMap<u32, u32> {
+    let mut smallest: BTreeMap<u32, u32> = BTreeMap::new();
+    for row in clusters {
+        let least = smallest.entry(row.cluster).or_insert(row.doc);
+        *least = row.doc.min(*least);
+    }
+    clusters.iter().map(|row| (row.doc, smallest[&row.cluster])).collect()
+}
+
+#[test]
+fn the_first_iterations_find_whole_clusters_and_estimate_the_rest() {
+    use onionskin_study::growth::subcollection;
+    let (texts, truth) = paragraphs_in_any_order(3_000, 5);
+    let made = made_of(texts);
+    let seed = Atlas::open(made.atlas()).unwrap().manifest().seed;
+    let mut params = made.params();
+    params.search = Search::Paragraphs { share: 0.5 };
+    let whole = similar(&params, &Quiet).unwrap();
+    let in_all = whole.paragraphs.unwrap().duplicates + whole.exact.copies;
+    assert_eq!(in_all, 3_000 - truth.len() as u64);
+    assert!(whole.exact.copies > 100 && truth.values().filter(|docs| docs.len() == 2).count() > 50);
+    for (iterations, of) in [(1, 7), (4, 20), (10, 20), (20, 20)] {
+        params.search = Search::Subcollections { iterations, of };
+        let found = similar(&params, &Quiet).unwrap();
+        let drawn = |docs: &[u32]| docs.iter().any(|doc| subcollection(*doc, of, seed) < iterations);
+        let outside = 1.0 - f64::from(iterations) / f64::from(of);
+        let (mut clusters, mut duplicates, mut beyond_copies) = (0u64, 0u64, 0.0);
+        let mut expected: BTreeMap<u32, u32> = BTreeMap::new();
+        for docs in truth.values().filter(|docs| docs.len() > 1) {
+            if drawn(docs) {
+                clusters += 1;
+                duplicates += docs.len() as u64 - 1;
+                let texts: BTreeSet<&str> =
+                    docs.iter().map(|doc| made.texts[*doc as usize].as_str()).collect();
+                beyond_copies += (texts.len() - 1) as f64 / (1.0 - outside.powi(docs.len() as i32));
+                expected.extend(docs.iter().map(|doc| (*doc, docs[0])));
+                continue;
+            }
+            // Of others only exact copies are known.
+            for doc in docs {
+                let same = |other: &&u32| made.texts[**other as usize] == made.texts[*doc as usize];
+                if docs.iter().filter(same).count() > 1 {
+                    expected.insert(*doc, *docs.iter().find(same).unwrap());
+                }
+            }
+        }
+        assert_eq!(memberships(&made.clusters()), expected, "{iterations} of {of}");
+        let summary = found.iterations.unwrap();
+        assert_eq!((summary.documents, summary.clusters, summary.duplicates), (3_000, clusters, duplicates));
+        let expected = whole.exact.copies as f64 + beyond_copies;
+        assert!((summary.estimated_duplicates[0] - expected).abs() < 1e-6, "{summary:?}: {expected}");
+        let several = truth.values().filter(|docs| docs.len() > 1);
+        let unique = 3_000 - several.clone().map(Vec::len).sum::<usize>();
+        for ([_, low, high], truth) in
+            [(summary.estimated_clusters, several.count()), (summary.estimated_unique, unique)]
+        {
+            assert!((low - 1e-6..=high + 1e-6).contains(&(truth as f64)), "{summary:?}, {truth}");
+        }
+        let [_, low, high] = summary.estimated_duplicates;
+        assert!((low - 1e-6..=high + 1e-6).contains(&(in_all as f64)), "{summary:?}, {in_all} in all");
+        assert!(found.paragraphs.is_none());
+        let atlas = Atlas::open(made.atlas()).unwrap();
+        let noted = &atlas.manifest().stages["similar"];
+        assert_eq!((&noted["iterations"], &noted["of"]), (&json!(iterations), &json!(of)));
+        assert_eq!(noted["found"]["iterations"]["duplicates"], json!(duplicates));
+        if iterations == of {
+            let all = in_all as f64;
+            assert_eq!((summary.duplicates, summary.estimated_duplicates), (in_all, [all, all, all]));
+        } else {
+            assert!(high > low && summary.duplicates < in_all);
+        }
+    }
+    // The whole search was noted for reports and stays.
+    let copies = Atlas::open(made.atlas()).unwrap();
+    assert!(copies.has("copies.paragraphs-100") && copies.has("copies.paragraphs-50"));
+}
+
+#[test]
+fn first_iterations_do_not_depend_on_memory_threads_or_who_survives() {
+    let made = made_of(paragraphs_in_any_order(2_000, 6).0);
+    let mut params = made.params();
+    params.search = Search::Subcollections { iterations: 3, of: 10 };
+    similar(&params, &Quiet).unwrap();
+    let expected = (made.tables(), memberships(&made.clusters()));
+    assert!(expected.1.len() > 500);
+    for (threads, mib) in [(1, 128), (3, 1024)] {
+        params.threads = threads;
+        params.memory = MemoryBudget::from_mib(mib);
+        similar(&params, &Quiet).unwrap();
+        assert!(made.tables() == expected.0, "{threads} threads, {mib} MiB");
+    }
+    // Pairs lead to the smallest document only. Another centre has the same members all the same.
+    params.survivor = Survivor::Longest;
+    similar(&params, &Quiet).unwrap();
+    assert_eq!(memberships(&made.clusters()), expected.1);
+    assert!(made.clusters().iter().all(|row| row.resemblance_to_centre == 1.0));
+}
+
+#[test]
+fn iterations_that_are_none() {
+    let made = made_of(vec!["one text".to_owned()]);
+    for (iterations, of, for_report) in [(0, 5, false), (6, 5, false), (0, 0, false), (1, 5, true)] {
+        let mut params = made.params();
+        params.search = Search::Subcollections { iterations, of };
+        params.for_report = for_report;
+        let refused = similar(&params, &Quiet);
+        assert!(matches!(refused, Err(SimilarError::Parameters(_))), "{iterations} of {of}");
+    }
+}
+
+#[test]
+fn copies_of_texts_that_were_not_drawn_are_known_all_the_same() {
+    // Two of everything: the first of many iterations finds few of them, and none can be missing.
+    let text = |n: usize| format!("Text {n} begins. It goes on about thing{n}. It ends with word{n}.");
+    let made = made_of((0..60).map(|n| text(n / 2)).collect());
+    let mut params = made.params();
+    params.search = Search::Subcollections { iterations: 1, of: 30 };
+    let found = similar(&params, &Quiet).unwrap().iterations.unwrap();
+    assert!(found.duplicates < 10, "{found:?}");
+    let [value, low, high] = found.estimated_duplicates;
+    assert!(low == 30.0 && value >= low && high >= value, "{found:?}");
+    assert_eq!((found.estimated_share[1], found.estimated_unique), (0.5, [0.0; 3]));
+}
