@@ -51,7 +51,7 @@ pub enum HttpFailure {
         url: String,
     },
     /// It would have to be encrypted.
-    #[error("{url}: https is not spoken here; put a local proxy in front of it")]
+    #[error("{url}: https is not spoken by this build; use one with the feature `remote`, or a local proxy")]
     Encrypted {
         /// The address.
         url: String,
@@ -147,10 +147,11 @@ impl HttpClient {
     /// One request, no sooner than it may be.
     fn once(&mut self, url: &str) -> Result<HttpResponse, HttpFailure> {
         let address = || HttpFailure::Address { url: url.to_owned() };
-        if url.starts_with("https://") {
+        let encrypted = url.starts_with("https://");
+        if encrypted && cfg!(not(feature = "remote")) {
             return Err(HttpFailure::Encrypted { url: url.to_owned() });
         }
-        let rest = url.strip_prefix("http://").ok_or_else(address)?;
+        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).ok_or_else(address)?;
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         if authority.is_empty() || url.bytes().any(|b| b.is_ascii_control() || b == b' ') {
@@ -165,6 +166,10 @@ impl HttpClient {
         }
         self.last = Some(Instant::now());
         self.requests += 1;
+        #[cfg(feature = "remote")]
+        if encrypted {
+            return self.encrypted(url);
+        }
         let has_port = authority.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
         let with_port = if has_port { authority.to_owned() } else { format!("{authority}:80") };
         let deadline = Instant::now() + self.params.timeout;
@@ -183,6 +188,32 @@ impl HttpClient {
             return Err(HttpFailure::Broken);
         }
         Ok(answer)
+    }
+}
+
+#[cfg(feature = "remote")]
+impl HttpClient {
+    /// One request through TLS; pace, retries and redirects are the same as for others.
+    fn encrypted(&self, url: &str) -> Result<HttpResponse, HttpFailure> {
+        let other = |error: ureq::Error| match error {
+            ureq::Error::Io(error) => HttpFailure::Io(error),
+            error => HttpFailure::Io(io::Error::other(error.to_string())),
+        };
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(self.params.timeout))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(self.params.agent.as_str())
+            .build();
+        let mut answer = ureq::Agent::new_with_config(config).get(url).call().map_err(other)?;
+        let mut headers = onionskin_warc::Headers::new();
+        for (name, value) in answer.headers() {
+            headers.push(name.as_str(), &String::from_utf8_lossy(value.as_bytes()));
+        }
+        let status = answer.status().as_u16();
+        let body = answer.body_mut().with_config().limit(MOST_BYTES).read_to_vec().map_err(other)?;
+        Ok(HttpResponse { status, headers, body, problems: Vec::new() })
     }
 }
 
