@@ -199,7 +199,13 @@ impl HttpClient {
             ureq::Error::Io(error) => HttpFailure::Io(error),
             error => HttpFailure::Io(io::Error::other(error.to_string())),
         };
+        // Whom the system trusts. Some entries of a store are often unreadable; the others do.
+        let trusted = rustls_native_certs::load_native_certs().certs;
+        let trusted: Vec<ureq::tls::Certificate<'static>> =
+            trusted.iter().map(|der| ureq::tls::Certificate::from_der(der).to_owned()).collect();
+        let roots = ureq::tls::RootCerts::new_with_certs(&trusted);
         let config = ureq::Agent::config_builder()
+            .tls_config(ureq::tls::TlsConfig::builder().root_certs(roots).build())
             .timeout_global(Some(self.params.timeout))
             .http_status_as_error(false)
             .max_redirects(0)
