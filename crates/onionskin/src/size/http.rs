@@ -151,7 +151,8 @@ impl HttpClient {
         if encrypted && cfg!(not(feature = "remote")) {
             return Err(HttpFailure::Encrypted { url: url.to_owned() });
         }
-        let rest = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).ok_or_else(address)?;
+        let rest =
+            url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).ok_or_else(address)?;
         let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
         if authority.is_empty() || url.bytes().any(|b| b.is_ascii_control() || b == b' ') {
