@@ -1,6 +1,6 @@
 """Whole jobs against peers: JSONL in, clusters out; the same text, word 5-grams, resemblance of at least 0.8, one thread each.
 
-A job is a whole process, ours `run --no-collections`: its start, reading, decoding, sketches, candidates and clusters. What counts is processor seconds, since the machine may be busy; the best of a few runs. What is true is told by our exact
+A job is a whole process, ours `run --no-collections --no-report`: its start, reading, decoding, sketches, candidates and clusters. What counts is processor seconds, since the machine may be busy; the best of a few runs. What is true is told by our exact
 join, which is itself compared with plain Python sets on a small sample before anything is measured. Every engine is judged by pairs
 of documents in one cluster, and by its pairs where it gives all of them.
 """
@@ -140,7 +140,7 @@ def ours(source, atlas, cluster, recipe=RECIPE):
     """A job of ours: both stages in one process, and what each of them says it took."""
     limits = ["--threads", "1", "--memory", MEMORY, "--json", "-q"]
     options = ["--recipe", recipe, "--threshold", THRESHOLD, "--cluster", cluster, "--no-recall", "--no-collections", "--overwrite"]
-    result = onionskin("run", source, "-o", atlas, *options, *limits)
+    result = onionskin("run", source, "-o", atlas, "--no-report", *options, *limits)
     scanned, found = result["stages"]["scan"], result["stages"]["similar"]
     return {
         "cpu_seconds": result["process_cpu"],

@@ -281,14 +281,18 @@ impl Bars {
     fn plots(&self, with_tips: bool) -> (Vec<Plot>, Layout) {
         let mut bar = BarPlot::new().with_width(0.8);
         let mut tips = Vec::new();
-        for (at, group) in self.groups.iter().enumerate() {
-            let value = |values: &Vec<f64>| values.get(at).copied().unwrap_or(0.0);
-            let values =
-                self.series.iter().enumerate().map(|(nth, (_, values))| (value(values), colour(nth)));
-            bar = bar.with_group(plain(group), values.collect::<Vec<_>>());
-            for (name, values) in &self.series {
-                tips.push(plain(&format!("{group}, {name}: {}", short((value(values) * 1e3).round() / 1e3))));
+        // Lying bars are drawn from below.
+        let turned = |n: usize| (0..n).map(move |at| if self.lying { n - 1 - at } else { at });
+        for at in turned(self.groups.len()) {
+            let group = &self.groups[at];
+            let mut values = Vec::new();
+            for nth in turned(self.series.len()) {
+                let (name, of) = &self.series[nth];
+                let value = of.get(at).copied().unwrap_or(0.0);
+                values.push((value, colour(nth)));
+                tips.push(plain(&format!("{group}, {name}: {}", short((value * 1e3).round() / 1e3))));
             }
+            bar = bar.with_group(plain(group), values);
         }
         if with_tips {
             bar = bar.with_tooltip_labels(tips);

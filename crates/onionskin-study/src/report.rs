@@ -215,7 +215,7 @@ pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -226,7 +226,7 @@ pub fn grouped(n: u64) -> String {
 /// A share as hundredths, with as many digits as tell something. The sign stays on the line of its number.
 pub fn percent(share: f64) -> String {
     let value = share * 100.0;
-    if value == 0.0 || value >= 99.95 && value <= 100.0 && value == value.round() {
+    if value == 0.0 || value == 100.0 {
         format!("{value:.0}\u{a0}%")
     } else if value.abs() < 0.1 {
         format!("{value:.3}\u{a0}%")

@@ -370,7 +370,7 @@ impl<'a> Study<'a> {
     /// Documents with their originals, by document.
     fn copies(&self, atlas: &Atlas, level: &LevelName) -> Result<Copies, ReportError> {
         if atlas.levels().contains(level) {
-            return Ok(Copies::Table(atlas.copies(level)?));
+            return Ok(Copies::Table(Box::new(atlas.copies(level)?)));
         }
         // Equal texts can be found without a search.
         let resources = self.resources();
@@ -483,7 +483,7 @@ fn out_of_step(level: &LevelName, doc: u32) -> ReportError {
 
 /// Documents with their originals, ascending.
 enum Copies {
-    Table(onionskin_store::table::IdPairsReader),
+    Table(Box<onionskin_store::table::IdPairsReader>),
     Sorted(SortedStream<(u32, u32)>),
 }
 

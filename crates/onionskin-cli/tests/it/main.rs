@@ -8,6 +8,7 @@ mod dedup;
 mod evaluate;
 mod explain;
 mod kill;
+mod report;
 mod run;
 mod similar;
 mod size;

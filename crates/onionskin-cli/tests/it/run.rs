@@ -35,7 +35,7 @@ fn a_run_is_its_three_commands() {
         let outcome = dir.run(command);
         assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     }
-    let run = ["run", "web", "-o", "whole", "--recipe", RECIPE, "--threshold", "80%"];
+    let run = ["run", "web", "-o", "whole", "--recipe", RECIPE, "--threshold", "80%", "--no-report"];
     let outcome = dir.run(&run);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     for words in ["scan:", "near pairs, verified", "replicas", "in all:"] {
@@ -98,7 +98,9 @@ fn kills_at_random_moments_do_not_change_a_byte() {
     web(&dir, "3000");
     let run = |atlas: &str| {
         let sizes = ["--task-bytes", "65536", "--commit-bytes", "300000", "--recipe", RECIPE];
-        dir.onionskin(&[&["run", "web", "-o", atlas, "-q", "--threads", "2"], sizes.as_slice()].concat())
+        dir.onionskin(
+            &[&["run", "web", "-o", atlas, "-q", "--threads", "2", "--no-report"], sizes.as_slice()].concat(),
+        )
     };
     let start = std::time::Instant::now();
     assert!(run("whole").stdout(Stdio::null()).status().unwrap().success());

@@ -48,7 +48,7 @@ pub fn json(document: &Document) -> String {
             out.push('}');
         });
         out.push_str("],\n      \"tables\": [");
-        list(out, tables_of(&section.blocks), "\n        ", |out, table| table_json(out, table));
+        list(out, tables_of(&section.blocks), "\n        ", table_json);
         out.push_str("]}");
     });
     out.push_str("]\n}\n");

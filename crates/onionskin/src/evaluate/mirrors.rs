@@ -197,19 +197,23 @@ fn judge(places: &mut [Place], noise: &HashMap<u32, bool>, score: &mut MirrorSco
     for of_target in places.chunk_by(|a, b| a.target == b.target) {
         score.targets += 1;
         score.mirrors += of_target.len() as u64 - 1;
-        let mut copies: BTreeMap<u32, u64> = BTreeMap::new();
+        // Copies and pages by group.
+        let mut copies: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
         for place in of_target {
-            let mut groups: Vec<u32> = place.found.iter().map(|found| found.0).collect();
-            groups.sort_unstable();
-            groups.dedup();
-            groups.into_iter().for_each(|group| *copies.entry(group).or_default() += 1);
+            let mut groups: BTreeMap<u32, u64> = BTreeMap::new();
+            place.found.iter().for_each(|(group, pages)| *groups.entry(*group).or_default() += pages);
+            for (group, pages) in groups {
+                let (n, all) = copies.entry(group).or_default();
+                *n += 1;
+                *all += pages;
+            }
         }
-        // The group that most copies of the target are in.
+        // The group that most copies of the target are in, with most of their pages.
         let main =
             copies.iter().max_by_key(|(group, n)| (**n, std::cmp::Reverse(**group))).map(|(group, _)| *group);
-        score.targets_found += u64::from(copies.values().any(|n| *n > 1));
+        score.targets_found += u64::from(copies.values().any(|(n, _)| *n > 1));
         for place in &of_target[1..] {
-            score.mirrors_found += u64::from(place.found.iter().any(|(group, _)| copies[group] > 1));
+            score.mirrors_found += u64::from(place.found.iter().any(|(group, _)| copies[group].0 > 1));
             let others: u64 = place.found.iter().skip(1).map(|(_, pages)| pages).sum();
             let problem = match place.found.first() {
                 None => Some("not found".to_owned()),

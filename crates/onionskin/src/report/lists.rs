@@ -20,13 +20,12 @@ pub(super) fn cost(cost: crate::costs::Cost) -> findings::Cost {
     findings::Cost { stage, of, seconds, cpu_seconds, peak_memory, resumed }
 }
 
+/// The address and the title of a document.
+type Name = (Option<String>, Option<String>);
+
 /// Address and title of some documents, in their order. Only the row groups that have them are read.
-pub(super) fn names(
-    atlas: &Atlas,
-    wanted: &[u32],
-) -> Result<Vec<(Option<String>, Option<String>)>, ReportError> {
-    let mut found: BTreeMap<u32, Option<(Option<String>, Option<String>)>> =
-        wanted.iter().map(|doc| (*doc, None)).collect();
+pub(super) fn names(atlas: &Atlas, wanted: &[u32]) -> Result<Vec<Name>, ReportError> {
+    let mut found: BTreeMap<u32, Option<Name>> = wanted.iter().map(|doc| (*doc, None)).collect();
     for doc in wanted {
         if found.get(doc).is_some_and(Option::is_some) {
             continue;
@@ -119,7 +118,9 @@ pub(super) fn collections(atlas: &Atlas) -> Result<Option<Collections>, ReportEr
     }
     found.kinds = kinds.into_iter().collect();
     let mut roots: BTreeMap<u32, Option<String>> = top.iter().map(|row| (row.group, None)).collect();
-    let mut hosts: BTreeMap<u32, (Option<u32>, Vec<(u32, u64)>)> = BTreeMap::new();
+    // The site of the principal, and sites and pages of the others.
+    type Hosts = (Option<u32>, Vec<(u32, u64)>);
+    let mut hosts: BTreeMap<u32, Hosts> = BTreeMap::new();
     for row in atlas.collections()? {
         let row = row?;
         if row.is_principal

@@ -243,12 +243,36 @@ fn every_number_equals_the_truth() {
         grouped_by(paragraphs.iter().enumerate().map(|(doc, fps)| (fps.is_empty().then_some(doc), fps)));
     let same = naive_components(n, same.into_iter().enumerate().chain(equal.iter().copied().enumerate()));
     truth.check(level("paragraphs-100"), &grouped_by(same));
+    // Near-duplicates: components of the pairs at each percentage, and the copies of their texts.
+    let shared = |a: &[u64], b: &[u64]| {
+        let mut left = b.to_vec();
+        a.iter()
+            .filter(|fp| left.iter().position(|at| at == *fp).map(|at| left.swap_remove(at)).is_some())
+            .count()
+    };
+    let folded: Vec<usize> = (0..n).filter(|doc| truth.has_text[*doc] && equal[*doc] == *doc).collect();
+    let copies = truth.has_text.iter().filter(|has| **has).count() - folded.len();
+    assert_eq!(findings.near.iter().map(|(percent, _)| *percent).collect::<Vec<_>>(), [90, 70, 50]);
+    for (percent, found) in &findings.near {
+        let mut pairs = Vec::new();
+        for (at, a) in folded.iter().enumerate() {
+            for b in &folded[at + 1..] {
+                let (a, b) = (*a, *b);
+                let most = paragraphs[a].len().max(paragraphs[b].len());
+                if 100 * shared(&paragraphs[a], &paragraphs[b]) >= *percent as usize * most {
+                    pairs.push((a, b));
+                }
+            }
+        }
+        let components = naive_components(n, pairs.iter().copied());
+        let near = folded.iter().filter(|doc| components[**doc] != **doc).count();
+        assert_eq!(*found, (near + copies) as u64, "{percent} %");
+    }
     assert_eq!(
         findings.main_level().unwrap().name,
         "resemblance-w4-90",
         "that of the search that clusters are from"
     );
-    assert!(findings.near.windows(2).all(|two| two[0].0 > two[1].0 && two[0].1 <= two[1].1));
 
     // What is written tells the same.
     let parsed: Value = serde_json::from_str(&json(&overview(&findings))).unwrap();
