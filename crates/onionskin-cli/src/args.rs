@@ -110,6 +110,12 @@ pub(crate) enum Command {
     /// Reads the clusters of an atlas. Of every cluster one document stays; `removed.jsonl` says of each of the others what it is
     /// a copy of, and why. Inputs are copied to `shards`, in the same format and compression; what stays is copied byte for byte.
     Dedup(Box<crate::commands::dedup::DedupArgs>),
+    /// Tell how big crawls, lists of addresses and search engines are against each other, and how much each covers.
+    ///
+    /// Pages of each are sampled and looked for in the others; sizes follow from the shares that are found, with intervals. Also: searches
+    /// out of a query log, a random walk over links, and the results of a study of random addresses. Every known bias of what was
+    /// done is named. Exit code 1 when no size can be told. No command here probes addresses.
+    Size(Box<crate::commands::size::SizeArgs>),
     /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before starting.
     Plan(PlanArgs),
     /// Make a web with planted copies and known answers.

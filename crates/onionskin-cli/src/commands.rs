@@ -13,4 +13,5 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scan;
 pub(crate) mod similar;
+pub(crate) mod size;
 pub(crate) mod verify;

@@ -1,4 +1,4 @@
-//! How much is copied, where, and how large it all is: parts of a web, how copies are spread over it, figures, reports.
+//! How much is copied, where, and how large it all is: parts of a web, how copies are spread over it, figures, reports, sizes.
 
 pub mod figure;
 pub mod findings;
@@ -7,3 +7,4 @@ pub mod growth;
 pub mod power_law;
 pub mod replication;
 pub mod report;
+pub mod size;

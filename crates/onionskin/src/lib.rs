@@ -12,6 +12,7 @@
 //! - [`avoid()`] makes the list of what the next crawl can skip.
 //! - [`study()`] tells how much is copied and where, [`report::compare`] what has changed between two crawls.
 //! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
+//! - [`size()`] tells how big crawls, lists and search engines are against each other.
 //! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
 
 pub mod avoid;
@@ -28,6 +29,7 @@ pub mod report;
 pub mod run;
 pub mod scan;
 pub mod similar;
+pub mod size;
 pub mod survivor;
 
 pub use avoid::{AvoidError, AvoidParams, AvoidReport, avoid};
@@ -40,6 +42,7 @@ pub use report::{ReportError, ReportParams, study};
 pub use run::{RunError, RunParams, RunSummary, run};
 pub use scan::{ScanError, ScanParams, ScanSummary, scan};
 pub use similar::{SimilarParams, SimilarSummary, similar};
+pub use size::{SizeError, SizeParams, SizeReport, size};
 pub use survivor::Survivor;
 
 #[cfg(test)]

@@ -11,4 +11,5 @@ mod kill;
 mod report;
 mod run;
 mod similar;
+mod size;
 mod util;
