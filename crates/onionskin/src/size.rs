@@ -1,7 +1,7 @@
 //! How big crawls, lists of addresses and search engines are against each other.
 //!
-//! The mathematics is in `onionskin_study::size`; here are its members: atlases and lists on [disk](stored), engines behind
-//! [HTTP](search), and what knows the [texts](texts) of their pages. [`size()`] measures overlaps, [`searches()`] puts the queries of a log
+//! The mathematics is in `onionskin_study::size`; here are its members: atlases and lists on disk (`stored`), engines behind
+//! HTTP (`search`), and what knows the texts of their pages (`texts`). [`size()`] measures overlaps, [`searches()`] puts the queries of a log
 //! to engines, [`walk()`] walks over the links of an atlas, and [`read_addresses`] reads the results of a study of random addresses.
 
 mod files;
