@@ -29,7 +29,8 @@ fn cargo(arguments: &[&str]) -> Command {
 
 /// Opens pages in a browser.
 fn browser(binary: &Path) -> anyhow::Result<()> {
-    apt(&[("chromium", "chromium")])?;
+    // A browser comes without letters.
+    apt(&[("chromium", "chromium"), ("chromium", "fonts-dejavu-core")])?;
     if !has("node") || !has("npm") || !has("chromium") {
         println!("node, npm or chromium is not installed: pages were not opened");
         return Ok(());
