@@ -158,7 +158,7 @@ pub fn study(params: &ReportParams, progress: &dyn Progress) -> Result<Findings,
     progress.event(Event::Step { name: "counting copies" });
     let mut names: Vec<LevelName> = atlas.levels();
     if names.iter().all(|name| name.as_str() != levels::EXACT) {
-        names.extend(LevelName::new(levels::EXACT));
+        names.push(levels::exact_level());
     }
     names.sort_by_key(|name| Level::spell(name.as_str()));
     let main = study.main_level(&names);
@@ -436,9 +436,7 @@ impl<'a> Study<'a> {
         level: Option<&str>,
     ) -> Result<(String, onionskin_study::growth::Reference), ReportError> {
         let earlier = Atlas::open(folder)?;
-        let wanted = level.and_then(LevelName::new).unwrap_or_else(|| {
-            LevelName::new(levels::EXACT).expect("a word of letters is the name of a level")
-        });
+        let wanted = level.and_then(LevelName::new).unwrap_or_else(levels::exact_level);
         if wanted.as_str() != levels::EXACT && !earlier.levels().contains(&wanted) {
             return Err(ReportError::Disagree(format!(
                 "{} has no copies at the level {}, so it cannot be the reference\nhint: run the same search on it",

@@ -12,7 +12,7 @@ use onionskin_store::schema::LevelName;
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::{Atlas, MemoryBudget};
 use onionskin_study::findings::Level;
-use onionskin_study::replication::NO_SITE;
+use onionskin_study::replication::{NO_SITE, PartCounts};
 use onionskin_study::report::{Changes, Fate, MirrorChanges, SiteChanges};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -249,30 +249,25 @@ fn common_level(studies: &[Study<'_>; 2]) -> LevelName {
     let names = studies[1].atlas.levels();
     let main =
         names.get(studies[1].main_level(&names)).filter(|name| studies[0].atlas.levels().contains(name));
-    main.cloned()
-        .unwrap_or_else(|| LevelName::new(levels::EXACT).expect("a word of letters is the name of a level"))
+    main.cloned().unwrap_or_else(levels::exact_level)
 }
 
-fn common_levels(
-    studies: &[Study<'_>; 2],
-) -> Result<Vec<(String, [onionskin_study::replication::PartCounts; 2])>, ReportError> {
+fn common_levels(studies: &[Study<'_>; 2]) -> Result<Vec<(String, [PartCounts; 2])>, ReportError> {
     let mut names = studies[1].atlas.levels();
     names.retain(|name| studies[0].atlas.levels().contains(name));
     if names.iter().all(|name| name.as_str() != levels::EXACT) {
-        names.extend(LevelName::new(levels::EXACT));
+        names.push(levels::exact_level());
     }
     names.sort_by_key(|name| Level::spell(name.as_str()));
     let everywhere = Places { reached: None, tie: None };
+    // Once for all levels.
+    let totals = [studies[0].totals(&everywhere)?, studies[1].totals(&everywhere)?];
     let mut found = Vec::new();
     for name in names {
-        let mut counts = Vec::new();
-        for study in studies {
-            let totals = study.totals(&everywhere)?;
-            counts.push(study.level(&name, &totals, &everywhere, Vec::new())?.0.whole);
-        }
-        if let Ok(counts) = <[_; 2]>::try_from(counts) {
-            found.push((Level::spell(name.as_str()).1, counts));
-        }
+        let counts = |at: usize| -> Result<PartCounts, ReportError> {
+            Ok(studies[at].level(&name, &totals[at], &everywhere, Vec::new())?.0.whole)
+        };
+        found.push((Level::spell(name.as_str()).1, [counts(0)?, counts(1)?]));
     }
     Ok(found)
 }

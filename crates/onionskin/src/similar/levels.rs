@@ -18,6 +18,11 @@ pub const EXACT: &str = "exact";
 /// The level of equal shingle paragraphs.
 pub const PARAGRAPHS: &str = "paragraphs-100";
 
+/// [`EXACT`] as the name of a level.
+pub(crate) fn exact_level() -> LevelName {
+    LevelName::new(EXACT).expect("a word of letters is the name of a level")
+}
+
 /// Document and original, in any order; each row once.
 pub(super) type Rows = Sorter<(u32, u32)>;
 
