@@ -15,6 +15,7 @@ const LEVELS: &[(&str, u32)] = &[
     ("onionskin-extract", 1),
     ("onionskin-testkit", 1),
     ("onionskin-corpus", 2),
+    ("onionskin-seen", 2),
     ("onionskin-similar", 2),
     ("onionskin-mirror", 3),
     ("onionskin-study", 3),

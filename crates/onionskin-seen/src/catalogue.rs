@@ -1,0 +1,211 @@
+//! The catalogue: a small text that names the recipe and the files that make up the index. It is replaced last, by renaming, so the index is what the old
+//! one says or what the new one says.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use onionskin_core::{FeatureFilter, Recipe};
+use onionskin_store::IoError;
+use onionskin_store::storage::Storage;
+
+use crate::error::SeenError;
+use crate::run::RunMeta;
+
+pub(crate) const FILE: &str = "catalogue";
+/// The same again, written after it: what is left when it is damaged.
+pub(crate) const COPY: &str = "catalogue.copy";
+const MAGIC: &str = "onionskin-seen";
+const VERSION: u32 = 1;
+
+/// What an index is of. All of it changes answers, none of it can be changed later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// How features are made. Only what decides features is compared; kept sketches and chunks are not.
+    pub recipe: Recipe,
+    /// The seed of the permutations.
+    pub seed: u64,
+    /// Whether documents have names, which are kept, instead of 64-bit keys.
+    pub names: bool,
+    /// Postings of one feature that are read at most.
+    pub crowd: u32,
+}
+
+impl Params {
+    /// Postings of one feature that are read at most, where nothing else is said.
+    pub const CROWD: u32 = 256;
+
+    /// For documents with names, or with keys.
+    pub fn new(recipe: &Recipe, seed: u64, names: bool) -> Result<Params, SeenError> {
+        let params = Params { recipe: features_only(recipe), seed, names, crowd: Params::CROWD };
+        params.filter()?;
+        Ok(params)
+    }
+
+    /// The filter of the recipe.
+    pub fn filter(&self) -> Result<FeatureFilter, SeenError> {
+        self.recipe.scheme().filter().ok_or_else(|| SeenError::NoFeatures(self.recipe.to_string()))
+    }
+
+    /// An error that names both, when features of another recipe or seed are not those of this index.
+    pub fn ensure_same_features(&self, recipe: &Recipe, seed: u64) -> Result<(), SeenError> {
+        let given = features_only(recipe);
+        if given == self.recipe && seed == self.seed {
+            return Ok(());
+        }
+        Err(SeenError::Mismatch {
+            index: format!("{} with seed {}", self.recipe, self.seed),
+            given: format!("{given} with seed {seed}"),
+        })
+    }
+}
+
+/// A recipe without what it keeps beside features.
+fn features_only(recipe: &Recipe) -> Recipe {
+    let spelling = recipe.to_string();
+    let features = spelling.split('+').next().unwrap_or_default();
+    features.parse().unwrap_or_else(|_| recipe.clone())
+}
+
+/// Which files make up an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalogue {
+    pub(crate) params: Params,
+    /// Changes of the catalogue so far.
+    pub(crate) generation: u64,
+    /// The number of the next file.
+    pub(crate) next: u64,
+    pub(crate) wal: u64,
+    /// The file of the removed and how many they are.
+    pub(crate) removed: Option<(u64, u64)>,
+    /// Oldest first, without gaps.
+    pub(crate) runs: Vec<RunMeta>,
+}
+
+impl Catalogue {
+    /// What the index is of.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// Documents in runs.
+    pub(crate) fn sealed(&self) -> u32 {
+        self.runs.last().map_or(0, |run| run.first + run.docs)
+    }
+
+    pub(crate) fn to_text(&self) -> String {
+        let Params { recipe, seed, names, crowd } = &self.params;
+        let mut text = format!(
+            "{MAGIC} {VERSION}\nrecipe {recipe}\nseed {seed}\nnames {}\ncrowd {crowd}\ngeneration {}\nnext {}\nwal {}\n",
+            u8::from(*names),
+            self.generation,
+            self.next,
+            self.wal
+        );
+        if let Some((number, count)) = self.removed {
+            let _ = writeln!(text, "removed {number} {count}");
+        }
+        for run in &self.runs {
+            let RunMeta { number, first, docs, centres, postings, names } = run;
+            let _ = writeln!(text, "run {number} {first} {docs} {centres} {postings} {names}");
+        }
+        let crc = crc32c::crc32c(text.as_bytes());
+        let _ = writeln!(text, "crc32c {crc:08x}");
+        text
+    }
+
+    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Catalogue, SeenError> {
+        let damaged = |what: &str| SeenError::damaged(path, what);
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
+        let version = text.lines().next().and_then(|line| line.strip_prefix(MAGIC)).map(str::trim);
+        let version = version.ok_or_else(|| damaged("it is no catalogue"))?;
+        let (body, crc) = text
+            .strip_suffix('\n')
+            .and_then(|text| text.rsplit_once('\n'))
+            .and_then(|(body, last)| Some((body, last.strip_prefix("crc32c ")?)))
+            .ok_or_else(|| damaged("it is cut off"))?;
+        let told = crc32c::crc32c(&bytes[..=body.len()]);
+        if format!("{told:08x}") != crc {
+            return Err(damaged("its checksum is wrong"));
+        }
+        match version.parse::<u32>() {
+            Ok(VERSION) => {}
+            Ok(found) => return Err(SeenError::Version { path: path.to_owned(), found, known: VERSION }),
+            Err(_) => return Err(damaged("its version is no number")),
+        }
+        Catalogue::parse_lines(body).ok_or_else(|| damaged("a line is not understood"))
+    }
+
+    fn parse_lines(body: &str) -> Option<Catalogue> {
+        let mut lines = body.lines().skip(1);
+        let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned);
+        let params = Params {
+            recipe: field("recipe")?.parse().ok()?,
+            seed: field("seed")?.parse().ok()?,
+            names: field("names")? == "1",
+            crowd: field("crowd")?.parse().ok()?,
+        };
+        params.filter().ok()?;
+        let (generation, next) = (field("generation")?.parse().ok()?, field("next")?.parse().ok()?);
+        let wal = field("wal")?.parse().ok()?;
+        let mut catalogue = Catalogue { params, generation, next, wal, removed: None, runs: Vec::new() };
+        for line in lines {
+            let (name, numbers) = line.split_once(' ')?;
+            let numbers: Vec<u64> = numbers.split(' ').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+            match (name, numbers.as_slice()) {
+                ("removed", &[number, count]) => catalogue.removed = Some((number, count)),
+                ("run", &[number, first, docs, centres, postings, names]) => {
+                    let narrow = |n: u64| u32::try_from(n).ok();
+                    let (first, docs, centres) = (narrow(first)?, narrow(docs)?, narrow(centres)?);
+                    let follows = first == catalogue.sealed() && docs > 0 && centres <= docs;
+                    if !follows || first.checked_add(docs).is_none() || postings > crate::run::MOST_POSTINGS {
+                        return None;
+                    }
+                    // Lengths are added up; none of them comes near 2^64.
+                    if names >> 56 != 0 {
+                        return None;
+                    }
+                    catalogue.runs.push(RunMeta { number, first, docs, centres, postings, names });
+                }
+                _ => return None,
+            }
+        }
+        Some(catalogue)
+    }
+
+    /// Reads the catalogue of a folder.
+    pub(crate) fn read(dir: &Path) -> Result<Catalogue, SeenError> {
+        let path = dir.join(FILE);
+        match std::fs::read(&path) {
+            Ok(bytes) => Catalogue::parse(&path, &bytes),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Err(SeenError::Missing(dir.to_owned()))
+            }
+            Err(error) => Err(IoError::new("reading", path, error).into()),
+        }
+    }
+
+    /// Puts this catalogue in the place of the one that is there.
+    pub(crate) fn replace(&self, storage: &dyn Storage, dir: &Path) -> Result<(), SeenError> {
+        let text = self.to_text();
+        for (name, temporary) in [(FILE, "catalogue.tmp"), (COPY, "catalogue.copy.tmp")] {
+            let (path, temporary) = (dir.join(name), dir.join(temporary));
+            let mut file = storage.create(&temporary).map_err(|e| IoError::new("creating", &temporary, e))?;
+            file.write_all(text.as_bytes())
+                .and_then(|()| file.sync())
+                .map_err(|e| IoError::while_writing("writing", &temporary, text.len() as u64, 0, e))?;
+            drop(file);
+            storage.rename(&temporary, &path).map_err(|e| IoError::new("renaming into place", &path, e))?;
+            storage.sync_dir(dir).map_err(|e| IoError::new("syncing", dir, e))?;
+        }
+        Ok(())
+    }
+}
+
+/// Parses a catalogue.
+pub fn parse_bytes(bytes: &[u8]) -> Result<Catalogue, SeenError> {
+    Catalogue::parse(Path::new(FILE), bytes)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+#![allow(clippy::unwrap_used, reason = "tests")]
+use super::*;
+use crate::testing::{fast_dir, faulty::Faulty};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Few keys, many documents: every list is as a scan of all postings says, whatever is in memory.
+    #[test]
+    fn lists_are_those_of_a_scan(
+        postings in prop::collection::btree_set((0u64..40, 0u32..900), 0..600),
+        docs in 900u32..1100,
+        first in 0u32..50,
+        most in 1usize..300,
+        spread in prop::sample::select(vec![1u64, 1 << 20, (1 << 54) / 40]),
+        in_memory: bool,
+    ) {
+        let dir = fast_dir();
+        let storage = Faulty::never();
+        let mut writer = RunWriter::create(storage.as_ref(), dir.path(), 7, first, docs, 0).unwrap();
+        for doc in 0..docs {
+            let record = Record { fp: u64::from(doc), centre: first, key: u64::from(doc) << 40 };
+            writer.push_document(first + doc, record).unwrap();
+        }
+        for (key, doc) in &postings {
+            writer.push_posting(key * spread, first + doc).unwrap();
+        }
+        let meta = writer.finish().unwrap();
+        prop_assert_eq!(meta.centres, 1);
+        let run = Run::open(dir.path(), meta, in_memory).unwrap();
+        run.file().set_limit(if in_memory { 1 << 20 } else { 2 * crate::blocks::BLOCK });
+        for key in 0..41 {
+            let mut found = Vec::new();
+            run.lookup(key * spread, most, &mut found).unwrap();
+            let naive = postings.iter().filter(|posting| posting.0 == key).map(|posting| first + posting.1);
+            prop_assert_eq!(found, naive.take(most).collect::<Vec<_>>());
+        }
+        let mut all = run.postings().unwrap();
+        for (key, doc) in &postings {
+            prop_assert_eq!(all.next().unwrap(), Some((key * spread, first + doc)));
+        }
+        prop_assert_eq!(all.next().unwrap(), None);
+        prop_assert_eq!(run.record(first + 899).unwrap().key, 899 << 40);
+        prop_assert_eq!(run.documents().count(), docs as usize);
+    }
+}
+
+#[test]
+fn a_posting_is_56_bits_for_every_size() {
+    for docs in [1, 2, 3, 4, 5, 1000, 1 << 20, (1 << 20) + 1, u32::MAX] {
+        let shape = Shape::new(docs);
+        assert!(shape.rest_bits() + shape.doc_bits <= 56, "{docs}");
+        let key = (1 << KEY_BITS) - 12_345;
+        assert_eq!(shape.unpack(shape.bucket(key), shape.pack(key, docs - 1)), (key, docs - 1));
+    }
+}

@@ -1,0 +1,76 @@
+//! What several tests need.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+pub(crate) mod faulty;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use onionskin_core::{Recipe, SplitMix64, scramble};
+use onionskin_store::MemoryBudget;
+use onionskin_store::storage::Storage;
+
+use crate::{Document, Options, Params, Probe, Seen};
+use faulty::Faulty;
+
+/// A folder in memory where there is one: these tests make thousands of files.
+pub(crate) fn fast_dir() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}
+
+pub(crate) fn options(table_documents: u32) -> Options {
+    with_storage(table_documents, Faulty::never())
+}
+
+pub(crate) fn with_storage(table_documents: u32, storage: Arc<dyn Storage>) -> Options {
+    Options { memory: MemoryBudget::from_mib(16), table_documents, storage }
+}
+
+pub(crate) fn params(recipe: &str, names: bool) -> Params {
+    Params::new(&recipe.parse::<Recipe>().unwrap(), 1, names).unwrap()
+}
+
+/// A text with features of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Text {
+    pub fp: u64,
+    pub features: Vec<u64>,
+}
+
+impl Text {
+    /// A text that shares nothing with others.
+    pub(crate) fn lone(id: u64, k: usize) -> Text {
+        let mut rng = SplitMix64::new(id);
+        Text { fp: scramble(id), features: (0..k).map(|_| rng.next_u64()).collect() }
+    }
+
+    pub(crate) fn probe(&self) -> Probe<'_> {
+        Probe { text_fp: self.fp, features: &self.features }
+    }
+
+    pub(crate) fn document<'a>(&'a self, key: u64, name: &'a str) -> Document<'a> {
+        Document { probe: self.probe(), key, name }
+    }
+}
+
+/// The keys of all living documents, in order.
+pub(crate) fn living(seen: &Seen) -> Vec<u64> {
+    let mut keys = Vec::new();
+    let view = seen.view();
+    view.each_document(|doc, record| {
+        if !view.removed.is_removed(doc) {
+            keys.push(record.key);
+        }
+        Ok(())
+    })
+    .unwrap();
+    keys
+}
+
+/// The files of a folder but for the lock, in order.
+pub(crate) fn files(dir: &Path) -> Vec<std::path::PathBuf> {
+    let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| !path.ends_with("lock"));
+    files.sort();
+    files
+}

@@ -1,0 +1,214 @@
+//! A storage that fails at the nth operation.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use onionskin_store::storage::{Disk, Storage, StorageFile};
+
+/// What happens at the nth operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The disk is full, for this operation; half of a write gets through.
+    Full,
+    /// An input/output error, for this operation.
+    Broken,
+    /// The process dies: no operation from here on has any effect.
+    Kill,
+    /// The machine dies: as before, and everything that was not synced is lost.
+    PowerCut,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(crate) struct Faulty {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    left: u64,
+    fault: Fault,
+    failures: u64,
+    /// Length of each file that is safe.
+    synced: BTreeMap<PathBuf, u64>,
+    /// Changes of folders that are not safe yet, oldest first.
+    pending: Vec<Pending>,
+}
+
+#[derive(Debug)]
+enum Pending {
+    Created(PathBuf),
+    Renamed { from: PathBuf, to: PathBuf, replaced: Option<Vec<u8>> },
+}
+
+impl Pending {
+    fn folder(&self) -> Option<&Path> {
+        match self {
+            Pending::Created(path) => path.parent(),
+            // Both folders are synced in the order of the code under test; the new name is what counts.
+            Pending::Renamed { to, .. } => to.parent(),
+        }
+    }
+}
+
+impl Faulty {
+    pub(crate) fn new(nth: u64, fault: Fault) -> Arc<Faulty> {
+        let state = State { left: nth, fault, failures: 0, synced: BTreeMap::new(), pending: Vec::new() };
+        Arc::new(Faulty { state: Arc::new(Mutex::new(state)) })
+    }
+
+    /// A storage that works, without waiting for the disk.
+    pub(crate) fn never() -> Arc<Faulty> {
+        Faulty::new(u64::MAX, Fault::Kill)
+    }
+
+    pub(crate) fn failures(&self) -> u64 {
+        self.state.lock().unwrap().failures
+    }
+
+    /// Undoes what was not synced, if the fault was a power cut.
+    pub(crate) fn power_cut(&self) {
+        let mut state = self.state.lock().unwrap();
+        if state.fault != Fault::PowerCut || state.failures == 0 {
+            return;
+        }
+        let pending = std::mem::take(&mut state.pending);
+        let mut gone = BTreeSet::new();
+        for change in pending.into_iter().rev() {
+            match change {
+                Pending::Created(path) => {
+                    let _ = fs::remove_file(&path);
+                    gone.insert(path);
+                }
+                Pending::Renamed { from, to, replaced } => {
+                    if fs::rename(&to, &from).is_ok() {
+                        let synced = state.synced.remove(&to).unwrap_or(0);
+                        state.synced.insert(from, synced);
+                    }
+                    if let Some(bytes) = replaced {
+                        state.synced.insert(to.clone(), bytes.len() as u64);
+                        fs::write(&to, bytes).unwrap();
+                    }
+                }
+            }
+        }
+        for (path, len) in &state.synced {
+            if let Ok(file) = OpenOptions::new().write(true).open(path)
+                && file.metadata().unwrap().len() > *len
+            {
+                file.set_len(*len).unwrap();
+            }
+        }
+    }
+
+    /// Counts an operation; an error when it is the one to fail.
+    fn step(&self) -> io::Result<()> {
+        let mut state = self.state.lock().unwrap();
+        let error = match state.fault {
+            Fault::Full => rustix::io::Errno::NOSPC,
+            _ => rustix::io::Errno::IO,
+        };
+        if state.left == 0 && (state.failures == 0 || matches!(state.fault, Fault::Kill | Fault::PowerCut)) {
+            state.failures += 1;
+            return Err(error.into());
+        }
+        state.left = state.left.saturating_sub(1);
+        Ok(())
+    }
+}
+
+struct FaultyFile {
+    inner: Box<dyn StorageFile>,
+    path: PathBuf,
+    storage: Faulty,
+}
+
+impl Write for FaultyFile {
+    fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if let Err(error) = self.storage.step() {
+            // Part of a write that fails may have reached the disk.
+            let first = self.storage.state.lock().unwrap().failures == 1;
+            if first {
+                self.inner.write_all(&buf[..buf.len() / 2])?;
+            }
+            return Err(error);
+        }
+        self.inner.write(buf)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl StorageFile for FaultyFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.storage.step()?;
+        let len = fs::metadata(&self.path)?.len();
+        let mut state = self.storage.state.lock().unwrap();
+        state.synced.insert(self.path.clone(), len);
+        Ok(())
+    }
+}
+
+impl Storage for Faulty {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn StorageFile>> {
+        self.step()?;
+        let is_new = !path.exists();
+        let inner = Disk.create(path)?;
+        let mut state = self.state.lock().unwrap();
+        state.synced.insert(path.to_owned(), 0);
+        if is_new {
+            state.pending.push(Pending::Created(path.to_owned()));
+        }
+        Ok(Box::new(FaultyFile { inner, path: path.to_owned(), storage: self.clone() }))
+    }
+
+    fn append(&self, path: &Path, len: u64) -> io::Result<Box<dyn StorageFile>> {
+        self.step()?;
+        let inner = Disk.append(path, len)?;
+        // What was there before this storage is safe.
+        self.state.lock().unwrap().synced.entry(path.to_owned()).or_insert(len);
+        Ok(Box::new(FaultyFile { inner, path: path.to_owned(), storage: self.clone() }))
+    }
+
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        Disk.create_dir_all(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        let replaced = fs::read(to).ok();
+        Disk.rename(from, to)?;
+        let mut state = self.state.lock().unwrap();
+        let synced = state.synced.remove(from).unwrap_or_else(|| fs::metadata(to).map_or(0, |m| m.len()));
+        state.synced.insert(to.to_owned(), synced);
+        state.pending.push(Pending::Renamed { from: from.to_owned(), to: to.to_owned(), replaced });
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        Disk.remove_file(path)?;
+        let mut state = self.state.lock().unwrap();
+        state.synced.remove(path);
+        state.pending.retain(|change| !matches!(change, Pending::Created(created) if created == path));
+        Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        Disk.remove_dir(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        let mut state = self.state.lock().unwrap();
+        state.pending.retain(|change| change.folder() != Some(path));
+        Ok(())
+    }
+}

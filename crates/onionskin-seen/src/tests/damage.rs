@@ -1,0 +1,125 @@
+//! Flipped bits and cut files: noticed, named, and repaired as far as it goes.
+
+use std::fs;
+use std::path::Path;
+
+use onionskin_core::SplitMix64;
+
+use crate::testing::{Text, fast_dir, files, options, params};
+use crate::{Seen, repair, verify};
+
+const DOCUMENTS: u64 = 600;
+
+/// Two runs, tombstones, and a log with three batches.
+fn build(at: &Path) {
+    let mut seen = Seen::create(at, params("w4-rabin64-6x14r2", true), options(1_000_000)).unwrap();
+    for id in 0..DOCUMENTS {
+        seen.add(&Text::lone(id, 6).document(0, &format!("name-{id}"))).unwrap();
+        if id == 399 || id == 549 {
+            seen.remove(&[7, id as u32 - 100]).unwrap();
+            seen.close().unwrap();
+            seen = Seen::open(at, options(1_000_000)).unwrap();
+        }
+        if id > 549 && id % 20 == 19 {
+            seen.commit().unwrap();
+        }
+    }
+    seen.commit().unwrap();
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for file in files(from) {
+        fs::copy(&file, to.join(file.file_name().unwrap())).unwrap();
+    }
+}
+
+/// Harms a file, expects that it is named, repairs, and expects answers that are right or missing.
+fn check(original: &Path, name: &str, harm: impl Fn(&mut Vec<u8>), what: &str) -> u64 {
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    copy(original, &at);
+    let path = at.join(name);
+    let mut bytes = fs::read(&path).unwrap();
+    harm(&mut bytes);
+    fs::write(&path, &bytes).unwrap();
+    let found = verify(&at).unwrap();
+    let last_batch = name.starts_with("wal") && found.torn_bytes > 0;
+    if !last_batch {
+        assert!(found.findings.iter().any(|f| f.path == path), "{name}, {what}: {found:?}");
+        let done = repair(&at, options(1_000_000)).unwrap();
+        assert_eq!(done.findings, found.findings);
+        let again = verify(&at).unwrap();
+        assert!(again.is_whole(), "{name}, {what}: {again:?}");
+    }
+    let seen = Seen::open(&at, options(1_000_000)).unwrap();
+    let mut missing = 0;
+    for id in 0..DOCUMENTS {
+        match seen.check(&Text::lone(id, 6).probe()).unwrap() {
+            Some(answer) => assert_eq!(answer.name, Some(format!("name-{id}")), "{name}, {what}"),
+            None => missing += 1,
+        }
+    }
+    missing
+}
+
+#[test]
+fn every_harm_is_noticed_named_and_repaired() {
+    let dir = fast_dir();
+    let original = dir.path().join("seen");
+    build(&original);
+    let names: Vec<String> = files(&original)
+        .iter()
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(names.len(), 6, "{names:?}");
+    let tries = if std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some() { 400 } else { 12 };
+    let mut rng = SplitMix64::new(3);
+    for name in &names {
+        let len = fs::metadata(original.join(name)).unwrap().len();
+        for nth in 0..tries {
+            let at = if nth == 0 { 0 } else { rng.next_u64() % len };
+            let bit = rng.next_u64() % 8;
+            let missing =
+                check(&original, name, |bytes| bytes[at as usize] ^= 1 << bit, &format!("bit {bit} at {at}"));
+            // A block has 409 names at most, and the log 50 documents altogether.
+            assert!(missing <= 3 + 409, "{name}, bit {bit} at {at}: {missing} are missing");
+            if name.starts_with("catalogue") {
+                assert_eq!(missing, 3, "the removed");
+            }
+            // A log that ends between two batches is no harm that can be noticed.
+            if !name.starts_with("wal") {
+                check(&original, name, |bytes| bytes.truncate(at as usize), &format!("cut to {at}"));
+            }
+        }
+        if !name.starts_with("wal") {
+            check(&original, name, |bytes| bytes.push(0), "a byte more");
+        }
+    }
+}
+
+/// A damaged block is an error of the check that needs it, which names the file; never an answer.
+#[test]
+fn checks_never_answer_from_damaged_blocks() {
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    build(&at);
+    let run = files(&at).into_iter().find(|path| path.to_string_lossy().contains("run-")).unwrap();
+    let mut bytes = fs::read(&run).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 4;
+    fs::write(&run, bytes).unwrap();
+    let seen = Seen::open(&at, options(1_000_000)).unwrap();
+    let mut errors = 0;
+    for id in 0..DOCUMENTS {
+        match seen.check(&Text::lone(id, 6).probe()) {
+            Ok(_) => {}
+            Err(error) => {
+                assert!(error.to_string().contains("checksum"), "{error}");
+                assert!(error.to_string().contains(run.to_str().unwrap()), "{error}");
+                errors += 1;
+            }
+        }
+    }
+    assert!(errors > 0);
+}

@@ -1,0 +1,606 @@
+//! The one who writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use onionskin_store::storage::{Disk, Storage, StorageFile};
+use onionskin_store::{IoError, MemoryBudget};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::catalogue::{self, Catalogue, Params};
+use crate::error::SeenError;
+use crate::removed::{NOBODY, Removed};
+use crate::run::{MOST_POSTINGS, Record, Run, RunMeta, RunWriter};
+use crate::view::{Match, Probe, Stats, View};
+use crate::wal::{self, Batch, Change, Position};
+
+/// What changes no answer.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Memory for directories and blocks.
+    pub memory: MemoryBudget,
+    /// Documents in memory and in the log before they become a run.
+    pub table_documents: u32,
+    /// Where files are written.
+    pub storage: Arc<dyn Storage>,
+}
+
+impl Options {
+    /// Documents in memory before they become a run, where nothing else is said.
+    pub const TABLE_DOCUMENTS: u32 = 32_768;
+
+    /// With this much memory, on disk.
+    pub fn new(memory: MemoryBudget) -> Options {
+        Options { memory, table_documents: Options::TABLE_DOCUMENTS, storage: Disk::shared() }
+    }
+}
+
+/// A document to add.
+#[derive(Clone, Copy, Debug)]
+pub struct Document<'a> {
+    /// Its text's fingerprint and features.
+    pub probe: Probe<'a>,
+    /// The caller's key. Not kept in an index of names.
+    pub key: u64,
+    /// Its name. Not kept in an index of keys.
+    pub name: &'a str,
+}
+
+/// What became of a document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Its number, if it was added.
+    pub doc: Option<u32>,
+    /// What it is a copy of, if of anything.
+    pub seen: Option<Match>,
+}
+
+/// An index that is written to. One at a time, in all processes.
+///
+/// Changes are staged and seen by this one's own checks at once; they are safe, and seen by others, when [`Seen::commit`] returns.
+pub struct Seen {
+    dir: PathBuf,
+    options: Options,
+    catalogue: Catalogue,
+    view: View,
+    wal: Box<dyn StorageFile>,
+    wal_at: Position,
+    batch: Batch,
+    /// The removed are not all in the file that the catalogue names.
+    removed_changed: bool,
+    /// Set while something is half done.
+    poisoned: bool,
+    _lock: File,
+}
+
+/// A batch is written at the latest when it has this many bytes.
+const BATCH_BYTES: usize = 64 << 20;
+
+impl Seen {
+    /// Begins an index in a folder that is new or empty.
+    pub fn create(dir: &Path, params: Params, options: Options) -> Result<Seen, SeenError> {
+        params.filter()?;
+        options.storage.create_dir_all(dir).map_err(|e| IoError::new("creating", dir, e))?;
+        let lock = lock(dir)?;
+        if dir.join(catalogue::FILE).exists() {
+            return Err(SeenError::Exists(dir.to_owned()));
+        }
+        for name in file_names(dir)? {
+            if !is_ours(&name) {
+                return Err(SeenError::NotEmpty { dir: dir.to_owned(), entry: name });
+            }
+        }
+        let catalogue = Catalogue { params, generation: 0, next: 2, wal: 1, removed: None, runs: vec![] };
+        begin_wal(&options, dir, catalogue.wal)?;
+        if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            options.storage.sync_dir(parent).map_err(|e| IoError::new("syncing", parent, e))?;
+        }
+        catalogue.replace(options.storage.as_ref(), dir)?;
+        Seen::open_locked(dir, options, lock)
+    }
+
+    /// Opens an index, with everything that was acknowledged.
+    pub fn open(dir: &Path, options: Options) -> Result<Seen, SeenError> {
+        if !dir.join(catalogue::FILE).exists() {
+            return Err(SeenError::Missing(dir.to_owned()));
+        }
+        let lock = lock(dir)?;
+        Seen::open_locked(dir, options, lock)
+    }
+
+    pub(crate) fn open_locked(dir: &Path, options: Options, lock: File) -> Result<Seen, SeenError> {
+        let catalogue = Catalogue::read(dir)?;
+        let mut view = View::open(dir, &catalogue, options.memory, &[])?;
+        let path = wal::path(dir, catalogue.wal);
+        let bytes = std::fs::read(&path).map_err(|e| IoError::new("reading", &path, e))?;
+        let mut removed_changed = false;
+        let wal_at = wal::replay(&path, catalogue.wal, &bytes, Position::start(), |change| {
+            removed_changed |= matches!(change, Change::Remove { .. });
+            view.apply(&change);
+            Ok(())
+        })?;
+        wal::ensure_torn(&path, catalogue.wal, &bytes, wal_at)?;
+        let storage = Arc::clone(&options.storage);
+        let wal = storage.append(&path, wal_at.offset).map_err(|e| IoError::new("opening", &path, e))?;
+        remove_orphans(storage.as_ref(), dir, &catalogue)?;
+        Ok(Seen {
+            dir: dir.to_owned(),
+            options,
+            catalogue,
+            view,
+            wal,
+            wal_at,
+            batch: Batch::new(),
+            removed_changed,
+            poisoned: false,
+            _lock: lock,
+        })
+    }
+
+    /// What the index is of.
+    pub fn params(&self) -> &Params {
+        &self.catalogue.params
+    }
+
+    /// Whether a document, or one nearly like it, is there.
+    pub fn check(&self, probe: &Probe<'_>) -> Result<Option<Match>, SeenError> {
+        self.view.check(probe)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// How large it is.
+    pub fn stats(&self) -> Stats {
+        self.view.stats(&self.dir)
+    }
+
+    /// Adds a document. One that is like another is recorded with that one's centre.
+    pub fn add(&mut self, document: &Document<'_>) -> Result<Outcome, SeenError> {
+        self.add_or_not(document, true)
+    }
+
+    /// Adds a document if neither it nor one nearly like it is there: check and addition are acknowledged together.
+    pub fn add_if_new(&mut self, document: &Document<'_>) -> Result<Outcome, SeenError> {
+        self.add_or_not(document, false)
+    }
+
+    fn add_or_not(&mut self, document: &Document<'_>, copies_too: bool) -> Result<Outcome, SeenError> {
+        self.ensure_usable()?;
+        let names = self.view.params.names;
+        if names && document.name.len() > usize::from(u16::MAX) {
+            return Err(SeenError::LongName(document.name.len()));
+        }
+        let found = self.view.find(&document.probe)?;
+        let seen = found.hit.map(|hit| self.view.describe(hit)).transpose()?;
+        if seen.is_some() && !copies_too {
+            return Ok(Outcome { doc: None, seen });
+        }
+        let doc = self.view.documents();
+        if doc >= NOBODY - 1 {
+            return Err(SeenError::Full);
+        }
+        let features = if seen.is_none() { document.probe.features.to_vec() } else { Vec::new() };
+        self.stage(Change::Add {
+            fp: document.probe.text_fp,
+            centre: found.hit.map_or(NOBODY, |hit| hit.centre),
+            key: if names { 0 } else { document.key },
+            name: names.then(|| document.name.as_bytes().to_vec()),
+            features,
+            by_text: seen.is_some() || found.crowded,
+        })?;
+        Ok(Outcome { doc: Some(doc), seen })
+    }
+
+    /// Removes documents by their numbers; returns how many were there. The oldest living copy of a removed centre inherits its place, and finding
+    /// it takes one pass over all documents, however many are removed at once.
+    pub fn remove(&mut self, docs: &[u32]) -> Result<u64, SeenError> {
+        self.ensure_usable()?;
+        let mut removed = 0;
+        // Centres that need an heir.
+        let mut orphaned = BTreeMap::new();
+        for doc in docs {
+            let Some(record) = self.view.record(*doc)? else { continue };
+            if self.view.removed.is_removed(*doc) {
+                continue;
+            }
+            removed += 1;
+            let inherited = self.view.removed.inherited_from(*doc);
+            self.stage(Change::Remove { doc: *doc, heir: NOBODY })?;
+            if let Some(centre) = inherited.or((record.centre == *doc).then_some(*doc)) {
+                orphaned.insert(centre, NOBODY);
+            }
+        }
+        if !orphaned.is_empty() {
+            let removed = &self.view.removed;
+            self.view.each_document(|doc, record| {
+                if let Some(heir) = orphaned.get_mut(&record.centre)
+                    && *heir == NOBODY
+                    && !removed.is_removed(doc)
+                {
+                    *heir = doc;
+                }
+                Ok(())
+            })?;
+            for (doc, heir) in orphaned {
+                self.stage(Change::Remove { doc, heir })?;
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes all documents with these keys, in one pass or two over all documents.
+    pub fn remove_keys(&mut self, keys: &BTreeSet<u64>) -> Result<u64, SeenError> {
+        let mut docs = Vec::new();
+        self.view.each_document(|doc, record| {
+            if keys.contains(&record.key) {
+                docs.push(doc);
+            }
+            Ok(())
+        })?;
+        if self.view.params.names { Ok(0) } else { self.remove(&docs) }
+    }
+
+    /// Removes all documents with these names, in one pass or two over all documents. Returns how many each name had.
+    pub fn remove_names(&mut self, names: &BTreeSet<String>) -> Result<BTreeMap<String, u64>, SeenError> {
+        let mut counts = BTreeMap::new();
+        let mut docs = Vec::new();
+        let view = &self.view;
+        view.each_document(|doc, record| {
+            if view.removed.is_removed(doc) {
+                return Ok(());
+            }
+            if let Some(name) = view.name(doc, record)?.filter(|name| names.contains(name)) {
+                docs.push(doc);
+                *counts.entry(name).or_insert(0) += 1;
+            }
+            Ok(())
+        })?;
+        self.remove(&docs)?;
+        Ok(counts)
+    }
+
+    fn stage(&mut self, change: Change) -> Result<(), SeenError> {
+        self.removed_changed |= matches!(change, Change::Remove { .. });
+        self.batch.push(&change);
+        self.view.apply(&change);
+        if self.batch.len() > BATCH_BYTES { self.write_batch() } else { Ok(()) }
+    }
+
+    fn ensure_usable(&self) -> Result<(), SeenError> {
+        if self.poisoned { Err(SeenError::Poisoned(self.dir.clone())) } else { Ok(()) }
+    }
+
+    /// Makes everything staged safe. When it returns, the changes are acknowledged.
+    pub fn commit(&mut self) -> Result<(), SeenError> {
+        self.write_batch()?;
+        if self.view.memtable.docs() >= self.options.table_documents {
+            self.seal()?;
+            self.merge()?;
+        }
+        Ok(())
+    }
+
+    fn write_batch(&mut self) -> Result<(), SeenError> {
+        self.ensure_usable()?;
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        // What is in memory is not on the disk if this fails, and a sync that failed cannot be tried again.
+        self.poisoned = true;
+        let bytes = self.batch.seal(self.catalogue.wal, self.wal_at.sequence);
+        let len = bytes.len() as u64;
+        self.wal.write_all(bytes).and_then(|()| self.wal.sync()).map_err(|e| {
+            let path = wal::path(&self.dir, self.catalogue.wal);
+            IoError::while_writing("writing", path, len, self.wal_at.offset, e)
+        })?;
+        self.wal_at = Position { offset: self.wal_at.offset + len, sequence: self.wal_at.sequence + 1 };
+        self.batch.clear();
+        self.poisoned = false;
+        Ok(())
+    }
+
+    /// Commits and empties the log, so that the next one to open it has nothing to do.
+    pub fn close(mut self) -> Result<(), SeenError> {
+        self.write_batch()?;
+        if self.wal_at != Position::start() {
+            self.seal()?;
+            self.merge()?;
+        }
+        Ok(())
+    }
+
+    /// Turns the table in memory into a run, and begins another log.
+    fn seal(&mut self) -> Result<(), SeenError> {
+        self.ensure_usable()?;
+        self.poisoned = true;
+        let storage = Arc::clone(&self.options.storage);
+        let mut next = self.catalogue.clone();
+        let table = &self.view.memtable;
+        if table.docs() > 0 {
+            let names = table.names.len() as u64;
+            let number = next.take_number();
+            let mut writer =
+                RunWriter::create(storage.as_ref(), &self.dir, number, table.first, table.docs(), names)?;
+            for (doc, record) in (table.first..).zip(&table.records) {
+                writer.push_document(doc, *record)?;
+            }
+            writer.push_names(&table.names)?;
+            for (key, doc) in table.sorted_postings() {
+                writer.push_posting(key, doc)?;
+            }
+            next.runs.push(writer.finish()?);
+        }
+        if self.removed_changed {
+            let number = next.take_number();
+            self.view.removed.write(storage.as_ref(), &self.dir, number)?;
+            next.removed = (self.view.removed.len() > 0).then_some((number, self.view.removed.len()));
+        }
+        next.wal = next.take_number();
+        self.wal = begin_wal(&self.options, &self.dir, next.wal)?;
+        self.wal_at = Position::start();
+        let removed = std::mem::take(&mut self.view.removed);
+        self.switch(next, removed)?;
+        self.removed_changed = false;
+        self.poisoned = false;
+        Ok(())
+    }
+
+    /// Puts another catalogue in place, opens what is new in it and removes what is no longer in it.
+    fn switch(&mut self, mut next: Catalogue, removed: Removed) -> Result<(), SeenError> {
+        next.generation += 1;
+        let storage = Arc::clone(&self.options.storage);
+        storage.sync_dir(&self.dir).map_err(|e| IoError::new("syncing", &self.dir, e))?;
+        next.replace(storage.as_ref(), &self.dir)?;
+        let mut unread = next.clone();
+        unread.removed = None;
+        self.view = View::open(&self.dir, &unread, self.options.memory, &self.view.runs)?;
+        self.view.removed = removed;
+        self.catalogue = next;
+        remove_orphans(storage.as_ref(), &self.dir, &self.catalogue)
+    }
+
+    /// Merges runs until each is larger than twice all younger ones together.
+    fn merge(&mut self) -> Result<(), SeenError> {
+        let runs = &self.catalogue.runs;
+        let mut younger = 0u64;
+        let (mut from, mut postings, mut room) = (runs.len(), 0, true);
+        for (at, run) in runs.iter().enumerate().rev() {
+            postings += run.postings;
+            room &= postings <= MOST_POSTINGS;
+            if at + 1 < runs.len() && u64::from(run.docs) <= 2 * younger && room {
+                from = at;
+            }
+            younger += u64::from(run.docs);
+        }
+        if from == runs.len() {
+            return Ok(());
+        }
+        self.ensure_usable()?;
+        self.poisoned = true;
+        let mut next = self.catalogue.clone();
+        let merged = self.merge_runs(next.take_number(), &self.view.runs[from..])?;
+        next.runs.truncate(from);
+        next.runs.push(merged);
+        let removed = std::mem::take(&mut self.view.removed);
+        let table = std::mem::take(&mut self.view.memtable);
+        debug_assert_eq!(table.docs(), 0, "only sealed indexes are merged");
+        self.switch(next, removed)?;
+        self.poisoned = false;
+        Ok(())
+    }
+
+    fn merge_runs(&self, number: u64, runs: &[Arc<Run>]) -> Result<RunMeta, SeenError> {
+        let first = runs.first().map_or(0, |run| run.meta().first);
+        let docs = runs.iter().map(|run| run.meta().docs).sum();
+        let names = runs.iter().map(|run| run.meta().names).sum();
+        let storage = self.options.storage.as_ref();
+        let mut writer = RunWriter::create(storage, &self.dir, number, first, docs, names)?;
+        let mut names_before = 0;
+        for run in runs {
+            for document in run.documents() {
+                let (doc, mut record) = document?;
+                if self.view.params.names {
+                    record.key += names_before;
+                }
+                writer.push_document(doc, record)?;
+            }
+            names_before += run.meta().names;
+        }
+        for run in runs {
+            run.copy_names(|bytes| writer.push_names(bytes))?;
+        }
+        merge_postings(runs, |key, doc| writer.push_posting(key, doc))?;
+        writer.finish()
+    }
+
+    /// Rewrites everything into one run, without the removed. Documents are numbered anew, in the same order; heirs become centres.
+    pub fn compact(&mut self) -> Result<(), SeenError> {
+        self.write_batch()?;
+        if self.wal_at != Position::start() {
+            self.seal()?;
+        }
+        if self.catalogue.runs.len() <= 1 && self.view.removed.len() == 0 {
+            return Ok(());
+        }
+        self.poisoned = true;
+        let mut next = self.catalogue.clone();
+        next.runs = self.compacted(next.take_number())?.into_iter().collect();
+        next.removed = None;
+        self.switch(next, Removed::default())?;
+        self.poisoned = false;
+        Ok(())
+    }
+
+    fn compacted(&self, number: u64) -> Result<Option<RunMeta>, SeenError> {
+        let view = &self.view;
+        let gone = view.removed.sorted();
+        let left = view.documents() - gone.len() as u32;
+        if left == 0 {
+            return Ok(None);
+        }
+        let renumbered = |doc: u32| doc - gone.partition_point(|removed| *removed < doc) as u32;
+        let mut names = 0;
+        if view.params.names {
+            view.each_document(|doc, record| {
+                if !view.removed.is_removed(doc) {
+                    names += 2 + view.raw_name(doc, record)?.len() as u64;
+                }
+                Ok(())
+            })?;
+        }
+        let mut writer = RunWriter::create(self.options.storage.as_ref(), &self.dir, number, 0, left, names)?;
+        let mut place = 0;
+        view.each_document(|doc, record| {
+            if view.removed.is_removed(doc) {
+                return Ok(());
+            }
+            let mut key = record.key;
+            if view.params.names {
+                key = place;
+                place += 2 + view.raw_name(doc, record)?.len() as u64;
+            }
+            let centre = view.removed.stand_in(record.centre).unwrap_or(doc);
+            let new = renumbered(doc);
+            writer.push_document(new, Record { centre: renumbered(centre), key, ..record })
+        })?;
+        if view.params.names {
+            view.each_document(|doc, record| {
+                if view.removed.is_removed(doc) {
+                    return Ok(());
+                }
+                let name = view.raw_name(doc, record)?;
+                writer.push_names(&(name.len() as u16).to_le_bytes())?;
+                writer.push_names(&name)
+            })?;
+        }
+        // An heir may come later than the document it stands for, so the documents of a key are sorted anew.
+        let (mut key_before, mut docs) = (0, Vec::new());
+        let mut write = |key: u64, docs: &mut Vec<u32>| {
+            docs.sort_unstable();
+            docs.dedup();
+            docs.drain(..).try_for_each(|doc| writer.push_posting(key, doc))
+        };
+        merge_postings(&view.runs, |key, doc| {
+            if key != key_before {
+                write(key_before, &mut docs)?;
+                key_before = key;
+            }
+            docs.extend(view.removed.stand_in(doc).map(renumbered));
+            Ok(())
+        })?;
+        write(key_before, &mut docs)?;
+        writer.finish().map(Some)
+    }
+}
+
+/// All postings of some runs, in order of key and document. The runs are in order of document.
+fn merge_postings(
+    runs: &[Arc<Run>],
+    mut sink: impl FnMut(u64, u32) -> Result<(), SeenError>,
+) -> Result<(), SeenError> {
+    let mut streams = Vec::new();
+    for run in runs {
+        let mut postings = run.postings()?;
+        if let Some(head) = postings.next()? {
+            streams.push((head, postings));
+        }
+    }
+    // A handful of runs: looking at all heads is as quick as a heap.
+    while let Some(least) = (0..streams.len()).min_by_key(|at| streams[*at].0) {
+        let ((key, doc), postings) = &mut streams[least];
+        sink(*key, *doc)?;
+        match postings.next()? {
+            Some(head) => (*key, *doc) = head,
+            None => drop(streams.remove(least)),
+        }
+    }
+    Ok(())
+}
+
+impl Catalogue {
+    pub(crate) fn take_number(&mut self) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        number
+    }
+
+    /// Whether a file is part of the index.
+    fn names_file(&self, name: &str) -> bool {
+        let numbered = |prefix: &str| name.strip_prefix(prefix).and_then(|digits| digits.parse::<u64>().ok());
+        if let Some(number) = numbered("run-") {
+            return self.runs.iter().any(|run| run.number == number);
+        }
+        if let Some(number) = numbered("removed-") {
+            return self.removed.is_some_and(|(there, _)| there == number);
+        }
+        numbered("wal-").is_none_or(|number| number == self.wal) && !name.ends_with(".tmp")
+    }
+}
+
+impl View {
+    /// The bytes of a name.
+    fn raw_name(&self, doc: u32, record: Record) -> Result<Vec<u8>, SeenError> {
+        match self.runs.iter().find(|run| run.contains(doc)) {
+            Some(run) => run.name(record.key),
+            None => Ok(self.memtable.name(record.key)),
+        }
+    }
+}
+
+/// Creates an empty log that is safe but for its name.
+pub(crate) fn begin_wal(
+    options: &Options,
+    dir: &Path,
+    number: u64,
+) -> Result<Box<dyn StorageFile>, SeenError> {
+    let path = wal::path(dir, number);
+    let mut file = options.storage.create(&path).map_err(|e| IoError::new("creating", &path, e))?;
+    file.write_all(&wal::header(number))
+        .and_then(|()| file.sync())
+        .map_err(|e| IoError::while_writing("writing", &path, wal::HEADER as u64, 0, e))?;
+    Ok(file)
+}
+
+pub(crate) fn lock(dir: &Path) -> Result<File, SeenError> {
+    let path = dir.join("lock");
+    let placed = |e| IoError::new("locking", &path, e);
+    let file = OpenOptions::new().create(true).append(true).open(&path).map_err(placed)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(SeenError::Busy(dir.to_owned())),
+        Err(error) => Err(placed(error.into()).into()),
+    }
+}
+
+/// The files of a folder, in order.
+fn file_names(dir: &Path) -> Result<Vec<String>, SeenError> {
+    let placed = |e| IoError::new("listing", dir, e);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(placed)? {
+        names.push(entry.map_err(placed)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// Whether a file looks like one that we have made.
+fn is_ours(name: &str) -> bool {
+    ["run-", "wal-", "removed-", "catalogue"].iter().any(|prefix| name.starts_with(prefix)) || name == "lock"
+}
+
+/// Removes what a run that was killed, or the catalogue before this one, has left.
+fn remove_orphans(storage: &dyn Storage, dir: &Path, catalogue: &Catalogue) -> Result<(), SeenError> {
+    for name in file_names(dir)? {
+        if is_ours(&name) && !catalogue.names_file(&name) {
+            let path = dir.join(&name);
+            storage.remove_file(&path).map_err(|e| IoError::new("removing", path, e))?;
+        }
+    }
+    Ok(())
+}
