@@ -1,14 +1,14 @@
 //! A run: the documents of a range of numbers, and postings to them in order of key. Written once, from front to back.
 //!
 //! ```text
-//! header │ documents, 18 bytes each │ names │ postings, 7 bytes each │ directory, 4 bytes a bucket
+//! header │ documents, 18 bytes each │ names │ postings, 7 bytes each │ zeros │ directory, 4 bytes a bucket
 //! ```
 
 use std::path::{Path, PathBuf};
 
 use onionskin_store::storage::Storage;
 
-use crate::blocks::{BlockFile, BlockStream, BlockWriter, disk_len};
+use crate::blocks::{BlockFile, BlockStream, BlockWriter, PAYLOAD, disk_len};
 use crate::error::SeenError;
 
 const MAGIC: &[u8; 8] = b"oskseenR";
@@ -81,7 +81,8 @@ impl RunMeta {
     }
 
     fn directory_at(&self) -> u64 {
-        self.postings_at() + self.postings * POSTING as u64
+        // At the beginning of a block, so that no harm is done to the directory and to postings at once.
+        (self.postings_at() + self.postings * POSTING as u64).next_multiple_of(PAYLOAD as u64)
     }
 
     fn content_len(&self) -> u64 {
@@ -212,6 +213,8 @@ impl RunWriter {
 
     /// Makes the run safe.
     pub(crate) fn finish(mut self) -> Result<RunMeta, SeenError> {
+        let end = self.meta.postings_at() + self.meta.postings * POSTING as u64;
+        self.out.write(&vec![0; (self.meta.directory_at() - end) as usize])?;
         let mut sum = 0u32;
         for count in &self.directory {
             sum = sum.saturating_add(*count);
@@ -475,7 +478,7 @@ impl Salvage {
     }
 
     fn read<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
-        let payload = crate::blocks::PAYLOAD as u64;
+        let payload = PAYLOAD as u64;
         let blocks = offset / payload..=(offset + N as u64 - 1) / payload;
         let mut sound = blocks.map(|block| self.sound.get(block as usize).copied().unwrap_or(false));
         if !sound.all(|sound| sound) {
@@ -500,20 +503,50 @@ impl Salvage {
         (0..len).map(|i| self.read::<1>(at + 2 + i).map(|[byte]| byte)).collect()
     }
 
+    /// Where buckets begin, as far as it can be told.
+    ///
+    /// Between two entries that are sound, the postings tell: they ascend within a bucket, so they descend at borders of buckets only. When they
+    /// descend as often as there are borders, these are the borders; when not, some bucket is empty, and none of them is known.
+    fn directory(&self) -> Vec<Option<u32>> {
+        let buckets = self.meta.shape().buckets();
+        let entry = |at: u64| self.read(self.meta.directory_at() + at * 4).map(u32::from_le_bytes);
+        let mut directory: Vec<Option<u32>> = (0..=buckets).map(entry).collect();
+        directory[0] = Some(0);
+        directory[buckets as usize] = u32::try_from(self.meta.postings).ok();
+        let known: Vec<usize> = (0..directory.len()).filter(|at| directory[*at].is_some()).collect();
+        for gap in known.windows(2).filter(|gap| gap[1] - gap[0] > 1) {
+            let (Some(start), Some(end)) = (directory[gap[0]], directory[gap[1]]) else { continue };
+            let Some(postings) = (start..end).map(|nth| self.posting(nth)).collect::<Option<Vec<_>>>() else {
+                continue;
+            };
+            let descents = (start + 1..end).zip(postings.windows(2)).filter(|(_, two)| two[0] > two[1]);
+            let borders: Vec<u32> = descents.map(|(nth, _)| nth).collect();
+            if borders.len() == gap[1] - gap[0] - 1 {
+                for (at, border) in (gap[0] + 1..).zip(borders) {
+                    directory[at] = Some(border);
+                }
+            }
+        }
+        directory
+    }
+
+    fn posting(&self, nth: u32) -> Option<u64> {
+        let offset = self.meta.postings_at() + u64::from(nth) * POSTING as u64;
+        self.read(offset).map(|bytes| posting_of(&bytes))
+    }
+
     /// Every posting that is sound, of buckets whose place is known, in order.
     pub(crate) fn postings(
         &self,
         mut sink: impl FnMut(u64, u32) -> Result<(), SeenError>,
     ) -> Result<(), SeenError> {
         let shape = self.meta.shape();
-        for bucket in 0..shape.buckets() {
-            let Some(both) = self.read::<8>(self.meta.directory_at() + bucket * 4) else { continue };
-            let [a, b, c, d, e, f, g, h] = both;
-            let (start, end) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
-            for nth in start..end.min(self.meta.postings as u32) {
-                let offset = self.meta.postings_at() + u64::from(nth) * POSTING as u64;
-                let Some(bytes) = self.read(offset) else { continue };
-                let (key, doc) = shape.unpack(bucket, posting_of(&bytes));
+        let directory = self.directory();
+        for (bucket, ends) in (0..).zip(directory.windows(2)) {
+            let (Some(start), Some(end)) = (ends[0], ends[1]) else { continue };
+            for nth in start..end {
+                let Some(posting) = self.posting(nth) else { continue };
+                let (key, doc) = shape.unpack(bucket, posting);
                 if doc < self.meta.docs {
                     sink(key, self.meta.first + doc)?;
                 }

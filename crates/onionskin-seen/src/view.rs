@@ -198,7 +198,8 @@ impl View {
             }
             let Some(doc) = self.removed.stand_in(centre) else { continue };
             let hit = Hit { doc, centre, shared, exact: false };
-            if shared == k && self.record(doc)?.is_some_and(|record| record.fp == fp) {
+            // Equal texts share all features, but some may have been lost to damage or in a crowd.
+            if self.record(doc)?.is_some_and(|record| record.fp == fp) {
                 let hit = Hit { exact: true, ..hit };
                 exact = Some(exact.map_or(hit, |best| if best.doc < doc { best } else { hit }));
             }

@@ -234,16 +234,23 @@ impl Seen {
         Ok(removed)
     }
 
-    /// Removes all documents with these keys, in one pass or two over all documents.
-    pub fn remove_keys(&mut self, keys: &BTreeSet<u64>) -> Result<u64, SeenError> {
+    /// Removes all documents with these keys, in one pass or two over all documents. Returns how many each key had.
+    pub fn remove_keys(&mut self, keys: &BTreeSet<u64>) -> Result<BTreeMap<u64, u64>, SeenError> {
+        let mut counts = BTreeMap::new();
+        if self.view.params.names {
+            return Ok(counts);
+        }
         let mut docs = Vec::new();
-        self.view.each_document(|doc, record| {
-            if keys.contains(&record.key) {
+        let view = &self.view;
+        view.each_document(|doc, record| {
+            if keys.contains(&record.key) && !view.removed.is_removed(doc) {
                 docs.push(doc);
+                *counts.entry(record.key).or_insert(0) += 1;
             }
             Ok(())
         })?;
-        if self.view.params.names { Ok(0) } else { self.remove(&docs) }
+        self.remove(&docs)?;
+        Ok(counts)
     }
 
     /// Removes all documents with these names, in one pass or two over all documents. Returns how many each name had.

@@ -123,3 +123,19 @@ fn checks_never_answer_from_damaged_blocks() {
     }
     assert!(errors > 0);
 }
+
+/// The directory is told by the postings.
+#[test]
+fn a_lost_directory_costs_nothing() {
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    build(&at);
+    let run = files(&at).into_iter().find(|path| path.to_string_lossy().contains("run-")).unwrap();
+    let mut bytes = fs::read(&run).unwrap();
+    let end = bytes.len() - 20;
+    bytes[end] ^= 4;
+    fs::write(&run, bytes).unwrap();
+    let done = repair(&at, options(1_000_000)).unwrap();
+    assert_eq!((done.findings.len(), done.lost_documents, done.lost_postings), (1, 0, 0), "{done:?}");
+    assert!(verify(&at).unwrap().is_whole());
+}

@@ -1,0 +1,92 @@
+//! Additions and checks a second, and bytes a document, of an index of generated features.
+//!
+//! ```text
+//! cargo run --release -p onionskin-seen --example seen_speed -- FOLDER 1000000 10000000
+//! ```
+//!
+//! Features are random, so every document is a centre: the largest index that so many documents can make. Half of the checks are of
+//! documents that are there. `cold` is the first time after opening, with the files still in the system's memory; `warm` is again.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for people")]
+
+use std::path::Path;
+use std::time::Instant;
+
+use onionskin_core::SplitMix64;
+use onionskin_seen::{Document, Options, Params, Probe, Reader, Seen};
+use onionskin_store::MemoryBudget;
+
+const CHECKS: u64 = 500_000;
+
+fn features(id: u64) -> (u64, [u64; 6]) {
+    let mut rng = SplitMix64::new(id.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    (rng.next_u64(), [(); 6].map(|()| rng.next_u64()))
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let dir = arguments.next().expect("a folder that is not there yet");
+    let dir = Path::new(&dir);
+    let sizes: Vec<u64> = arguments.map(|size| size.parse().expect("a number of documents")).collect();
+    let batch: u64 = std::env::var("BATCH").map_or(1000, |batch| batch.parse().expect("a number"));
+    let memory: MemoryBudget =
+        std::env::var("MEMORY").map_or(MemoryBudget::from_mib(2048), |m| m.parse().unwrap());
+    let recipe = "w4-rabin64-6x14r2".parse().unwrap();
+    let mut seen = Seen::create(dir, Params::new(&recipe, 1, false).unwrap(), Options::new(memory)).unwrap();
+    let mut added = 0;
+    for size in sizes {
+        let (start, from) = (Instant::now(), added);
+        let mut slowest = 0.0f64;
+        while added < size {
+            let batch_start = Instant::now();
+            for _ in 0..batch {
+                let (text_fp, features) = features(added);
+                let probe = Probe { text_fp, features: &features };
+                let outcome = seen.add_if_new(&Document { probe, key: added, name: "" }).unwrap();
+                assert!(outcome.seen.is_none());
+                added += 1;
+            }
+            seen.commit().unwrap();
+            slowest = slowest.max(batch_start.elapsed().as_secs_f64());
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        let rate = (added - from) as f64 / seconds;
+        println!(
+            "{added} documents: {rate:.0} durable additions a second in batches of {batch}, slowest batch {slowest:.2} s"
+        );
+        tell(dir, memory, added, "as it is");
+        if std::env::var_os("COMPACT").is_some() {
+            let start = Instant::now();
+            seen.compact().unwrap();
+            println!("compacted in {:.1} s", start.elapsed().as_secs_f64());
+            tell(dir, memory, added, "compacted");
+        }
+    }
+}
+
+fn tell(dir: &Path, memory: MemoryBudget, added: u64, what: &str) {
+    let reader = Reader::open(dir, memory).unwrap();
+    let stats = reader.stats();
+    println!(
+        "  {what}: {:.2} bytes a document, {} runs, {} in the log",
+        stats.bytes_per_document(),
+        stats.runs,
+        stats.in_log
+    );
+    // Enough to read every block.
+    for round in ["cold", "warm", "warm"] {
+        let start = Instant::now();
+        let mut rng = SplitMix64::new(7);
+        let mut found = 0;
+        for check in 0..CHECKS {
+            let there = check % 2 == 0;
+            let id = rng.next_u64() % added;
+            let (text_fp, features) = features(if there { id } else { u64::MAX - id });
+            let answer = reader.check(&Probe { text_fp, features: &features }).unwrap();
+            assert_eq!(answer.map(|answer| answer.key), there.then_some(id));
+            found += u64::from(there);
+        }
+        let rate = CHECKS as f64 / start.elapsed().as_secs_f64();
+        println!("  {round}: {rate:.0} checks a second on one core ({found} found)");
+    }
+    println!("  memory at most: {:?} bytes", onionskin_store::process::peak_rss());
+}
