@@ -116,6 +116,11 @@ pub(crate) enum Command {
     /// out of a query log, a random walk over links, and the results of a study of random addresses. Every known bias of what was
     /// done is named. Exit code 1 when no size can be told. No command here probes addresses.
     Size(Box<crate::commands::size::SizeArgs>),
+    /// Tell of documents as they come whether they, or some nearly like them, have been seen before, and which.
+    ///
+    /// An index in a folder that is safe against kills and power cuts: an answer to an addition is printed when it is on the disk. Documents are JSON
+    /// lines from files or standard input, or those of an atlas. Answers are JSON lines, one a document, in order.
+    Seen(Box<crate::commands::seen::SeenArgs>),
     /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before starting.
     Plan(PlanArgs),
     /// Make a web with planted copies and known answers.

@@ -12,6 +12,7 @@ pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scan;
+pub(crate) mod seen;
 pub(crate) mod similar;
 pub(crate) mod size;
 pub(crate) mod verify;

@@ -13,6 +13,7 @@
 //! - [`study()`] tells how much is copied and where, [`report::compare`] what has changed between two crawls.
 //! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
 //! - [`size()`] tells how big crawls, lists and search engines are against each other.
+//! - [`seen`] tells of documents as they come whether they, or some nearly like them, have been seen.
 //! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
 
 pub mod avoid;
@@ -28,6 +29,7 @@ mod progress;
 pub mod report;
 pub mod run;
 pub mod scan;
+pub mod seen;
 pub mod similar;
 pub mod size;
 pub mod survivor;

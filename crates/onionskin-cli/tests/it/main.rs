@@ -10,6 +10,7 @@ mod explain;
 mod kill;
 mod report;
 mod run;
+mod seen;
 mod similar;
 mod size;
 mod util;
