@@ -33,6 +33,7 @@ pub mod seen;
 pub mod similar;
 pub mod size;
 pub mod survivor;
+pub mod texts;
 
 pub use avoid::{AvoidError, AvoidParams, AvoidReport, avoid};
 pub use collections::{CollectionsParams, CollectionsSummary, collections};

@@ -19,7 +19,7 @@ pub const EXACT: &str = "exact";
 pub const PARAGRAPHS: &str = "paragraphs-100";
 
 /// [`EXACT`] as the name of a level.
-pub(crate) fn exact_level() -> LevelName {
+pub fn exact_level() -> LevelName {
     LevelName::new(EXACT).expect("a word of letters is the name of a level")
 }
 

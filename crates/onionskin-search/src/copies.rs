@@ -1,0 +1,297 @@
+//! What is a copy of what, by document: the clusters and collections of an atlas, ready to be asked.
+//!
+//! The tables are sorted by cluster and by collection, and a search asks by document, thousands of times a query. So they are read once into arrays:
+//! twelve bytes a document, sixteen a member of a cluster, twenty a page of a collection, and what describes clusters and collections. They are held in memory, and it is an
+//! error when they take more than the budget allows.
+
+use std::ops::Range;
+
+use onionskin_store::schema::LevelName;
+use onionskin_store::table::{ClusterStatsRow, CollectionGroupRow, CollectionRow, CopyKind};
+use onionskin_store::{Atlas, MemoryBudget};
+
+use crate::SearchError;
+
+/// None: no cluster, no collection.
+const NONE: u32 = u32::MAX;
+
+/// A member of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Member {
+    /// The document.
+    pub doc: u32,
+    /// Whether it is the centre.
+    pub is_centre: bool,
+    /// How it is a copy of the centre.
+    pub kind: CopyKind,
+    /// Its resemblance to the centre.
+    pub resemblance: f64,
+}
+
+/// What a page is in a copy of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// A copy of the same page of other replicas.
+    Copy,
+    /// At the place of one of the principal, and no longer similar.
+    Changed,
+    /// The principal has it not.
+    Added,
+    /// A second address of a page.
+    Alias,
+    /// A page of another replica that is linked to instead.
+    Virtual,
+}
+
+impl Role {
+    /// As in the table.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Copy => "copy",
+            Role::Changed => "changed",
+            Role::Added => "added",
+            Role::Alias => "alias",
+            Role::Virtual => "virtual",
+        }
+    }
+
+    fn parse(word: &str) -> Role {
+        let all = [Role::Changed, Role::Added, Role::Alias, Role::Virtual];
+        all.into_iter().find(|role| role.as_str() == word).unwrap_or(Role::Copy)
+    }
+}
+
+/// A page of a copy of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The collection.
+    pub group: u32,
+    /// The copy.
+    pub replica: u32,
+    /// Which page of the collection it is.
+    pub slot: u32,
+    /// The document.
+    pub doc: u32,
+    /// What it is there.
+    pub role: Role,
+}
+
+/// Clusters and collections by document.
+#[derive(Debug, Default)]
+pub struct Copies {
+    documents: u32,
+    /// The first document with the same text.
+    original: Vec<u32>,
+    cluster_of: Vec<u32>,
+    group_of: Vec<u32>,
+    /// Where the members of a cluster begin; one more at the end.
+    cluster_starts: Vec<u32>,
+    members: Vec<Member>,
+    stats: Vec<ClusterStatsRow>,
+    groups: Vec<CollectionGroupRow>,
+    /// Ascending by collection and copy.
+    replicas: Vec<CollectionRow>,
+    /// Ascending by collection, copy and slot.
+    pages: Vec<Place>,
+    /// Numbers of `pages`, ascending by document.
+    pages_by_doc: Vec<u32>,
+}
+
+impl Copies {
+    /// Reads the tables that the atlas has. A part of the budget that is too small for them is an error.
+    pub fn read(atlas: &Atlas, budget: MemoryBudget) -> Result<Copies, SearchError> {
+        let rows = |table: &str| atlas.manifest().tables.get(table).map_or(0, |table| table.rows);
+        let documents = rows("documents");
+        let size = |n: u64, each: usize| n.saturating_mul(each as u64);
+        let needed = size(documents, 12)
+            + size(rows("clusters"), size_of::<Member>())
+            + size(rows("cluster_stats"), size_of::<ClusterStatsRow>() + 4)
+            + size(rows("collection_pages"), size_of::<Place>() + 4)
+            + size(rows("collections") + rows("collection_groups"), 400);
+        if needed > budget.bytes() {
+            return Err(SearchError::Memory { needed, budget: budget.bytes() });
+        }
+        let documents = u32::try_from(documents).map_err(|_| SearchError::TooManyDocuments { documents })?;
+        let mut copies = Copies {
+            documents,
+            original: (0..documents).collect(),
+            cluster_of: vec![NONE; documents as usize],
+            group_of: vec![NONE; documents as usize],
+            cluster_starts: vec![0],
+            ..Copies::default()
+        };
+        copies.read_originals(atlas)?;
+        copies.read_clusters(atlas)?;
+        copies.read_collections(atlas)?;
+        Ok(copies)
+    }
+
+    fn check(&self, table: &'static str, doc: u32) -> Result<usize, SearchError> {
+        if doc < self.documents { Ok(doc as usize) } else { Err(SearchError::NoSuchDocument { table, doc }) }
+    }
+
+    fn read_originals(&mut self, atlas: &Atlas) -> Result<(), SearchError> {
+        let exact: LevelName = onionskin::similar::levels::exact_level();
+        if !atlas.levels().contains(&exact) {
+            return Ok(());
+        }
+        for row in atlas.copies(&exact)? {
+            let (doc, original) = row?;
+            let at = self.check("copies.exact", doc)?;
+            self.original[at] = original;
+        }
+        Ok(())
+    }
+
+    fn read_clusters(&mut self, atlas: &Atlas) -> Result<(), SearchError> {
+        if !atlas.has("clusters") {
+            return Ok(());
+        }
+        for row in atlas.clusters()? {
+            let row = row?;
+            let at = self.check("clusters", row.doc)?;
+            // Dense and ascending: a new cluster begins where the last has ended.
+            if row.cluster as usize + 2 < self.cluster_starts.len() {
+                return Err(SearchError::OutOfOrder { table: "clusters" });
+            }
+            while self.cluster_starts.len() <= row.cluster as usize + 1 {
+                self.cluster_starts.push(self.members.len() as u32);
+            }
+            self.members.push(Member {
+                doc: row.doc,
+                is_centre: row.is_centre,
+                kind: row.kind,
+                resemblance: row.resemblance_to_centre,
+            });
+            if let Some(end) = self.cluster_starts.last_mut() {
+                *end = self.members.len() as u32;
+            }
+            self.cluster_of[at] = row.cluster;
+        }
+        if atlas.has("cluster_stats") {
+            for row in atlas.cluster_stats()? {
+                let row = row?;
+                if row.cluster as usize != self.stats.len() {
+                    return Err(SearchError::OutOfOrder { table: "cluster_stats" });
+                }
+                self.stats.push(row);
+            }
+        }
+        Ok(())
+    }
+
+    fn read_collections(&mut self, atlas: &Atlas) -> Result<(), SearchError> {
+        if !atlas.has("collection_groups") {
+            return Ok(());
+        }
+        for row in atlas.collection_groups()? {
+            let row = row?;
+            if row.group as usize != self.groups.len() {
+                return Err(SearchError::OutOfOrder { table: "collection_groups" });
+            }
+            self.groups.push(row);
+        }
+        for row in atlas.collections()? {
+            self.replicas.push(row?);
+        }
+        for row in atlas.collection_pages()? {
+            let row = row?;
+            let at = self.check("collection_pages", row.doc)?;
+            let role = Role::parse(&row.role);
+            let place = Place { group: row.group, replica: row.replica, slot: row.slot, doc: row.doc, role };
+            self.pages.push(place);
+            if role != Role::Virtual && (row.group as usize) < self.groups.len() {
+                self.group_of[at] = self.group_of[at].min(row.group);
+            }
+        }
+        self.replicas.sort_by_key(|row| (row.group, row.replica));
+        self.pages.sort_by_key(|page| (page.group, page.replica, page.slot, page.role, page.doc));
+        self.pages_by_doc = (0..self.pages.len() as u32).collect();
+        let pages = &self.pages;
+        self.pages_by_doc.sort_by_key(|at| (pages[*at as usize].doc, *at));
+        Ok(())
+    }
+
+    /// Documents of the atlas.
+    pub fn documents(&self) -> u32 {
+        self.documents
+    }
+
+    /// The first document that has the text of this one.
+    pub fn original(&self, doc: u32) -> u32 {
+        self.original.get(doc as usize).copied().unwrap_or(doc)
+    }
+
+    /// The cluster of a document.
+    pub fn cluster_of(&self, doc: u32) -> Option<u32> {
+        self.cluster_of.get(doc as usize).copied().filter(|cluster| *cluster != NONE)
+    }
+
+    /// The collection that a document is a page of; the first of several.
+    pub fn group_of(&self, doc: u32) -> Option<u32> {
+        self.group_of.get(doc as usize).copied().filter(|group| *group != NONE)
+    }
+
+    /// How many clusters there are.
+    pub fn clusters(&self) -> u32 {
+        self.cluster_starts.len().saturating_sub(1) as u32
+    }
+
+    /// The members of a cluster, ascending; none when there is no such cluster.
+    pub fn members(&self, cluster: u32) -> &[Member] {
+        let at = cluster as usize;
+        match (self.cluster_starts.get(at), self.cluster_starts.get(at + 1)) {
+            (Some(start), Some(end)) => &self.members[*start as usize..*end as usize],
+            _ => &[],
+        }
+    }
+
+    /// A cluster in numbers.
+    pub fn stats(&self, cluster: u32) -> Option<&ClusterStatsRow> {
+        self.stats.get(cluster as usize)
+    }
+
+    /// All clusters in numbers.
+    pub fn all_stats(&self) -> &[ClusterStatsRow] {
+        &self.stats
+    }
+
+    /// All collections.
+    pub fn groups(&self) -> &[CollectionGroupRow] {
+        &self.groups
+    }
+
+    /// A collection.
+    pub fn group(&self, group: u32) -> Option<&CollectionGroupRow> {
+        self.groups.get(group as usize)
+    }
+
+    /// The copies of a collection.
+    pub fn replicas(&self, group: u32) -> &[CollectionRow] {
+        &self.replicas[between(&self.replicas, |row| row.group, group)]
+    }
+
+    /// The pages of all copies of a collection, by copy and slot.
+    pub fn pages(&self, group: u32) -> &[Place] {
+        &self.pages[between(&self.pages, |page| page.group, group)]
+    }
+
+    /// Where a document stands in collections.
+    pub fn places(&self, doc: u32) -> impl Iterator<Item = &Place> {
+        let range = between(&self.pages_by_doc, |at| self.pages[*at as usize].doc, doc);
+        self.pages_by_doc[range].iter().map(|at| &self.pages[*at as usize])
+    }
+
+    /// How many copies of a document there are: those of its collection, else of its cluster, else one.
+    pub fn replication(&self, doc: u32) -> u64 {
+        let group = self.group_of(doc).and_then(|group| self.group(group)).map(|group| group.replicas);
+        let cluster = self.cluster_of(doc).map(|cluster| self.members(cluster).len() as u64);
+        group.into_iter().chain(cluster).max().unwrap_or(1).max(1)
+    }
+}
+
+/// Rows with a key in what is sorted by it.
+fn between<T>(rows: &[T], key: impl Fn(&T) -> u32, wanted: u32) -> Range<usize> {
+    let start = rows.partition_point(|row| key(row) < wanted);
+    start..start + rows[start..].partition_point(|row| key(row) == wanted)
+}

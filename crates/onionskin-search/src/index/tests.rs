@@ -1,0 +1,103 @@
+use std::fs;
+
+use onionskin::Quiet;
+use onionskin_testkit::Preset;
+
+use super::*;
+use crate::testing::indexed;
+use crate::{Copies, SearchParams};
+
+#[test]
+fn documents_keep_their_numbers() {
+    let of = indexed(Preset::Demo, 500, 1);
+    assert_eq!(of.built.lost, []);
+    assert_eq!((of.built.documents, of.built.without_text), (u64::from(of.index.documents()), 0));
+    let mut documents = of.atlas.documents().unwrap();
+    while let Some(batch) = documents.next_batch().unwrap() {
+        for row in batch.rows() {
+            let page = of.index.page(row.doc).unwrap().unwrap();
+            assert_eq!((page.doc, page.url.as_deref(), page.title.as_deref()), (row.doc, row.url, row.title));
+            if let Some(url) = row.url {
+                assert!(of.index.documents_at(url).unwrap().contains(&row.doc));
+                let spelled = url.replacen("http://", "HTTP://", 1);
+                assert!(of.index.documents_at(&spelled).unwrap().contains(&row.doc));
+            }
+        }
+    }
+    assert_eq!(of.index.page(of.index.documents()).unwrap(), None);
+    assert!(of.index.documents_at("http://nowhere/").unwrap().is_empty());
+}
+
+/// Many segments that are joined give the documents and the results of one.
+#[test]
+fn joined_segments_stay_in_order() {
+    let of = indexed(Preset::Demo, 700, 2);
+    let folder = of.path("small");
+    let (schema, fields) = schema();
+    fs::create_dir(&folder).unwrap();
+    let index = tantivy::Index::create_in_dir(&folder, schema).unwrap();
+    index.tokenizers().register(WORDS, WordTokenizer);
+    let mut writer: IndexWriter = index.writer_with_num_threads(1, 32 << 20).unwrap();
+    writer.set_merge_policy(Box::new(NoMergePolicy));
+    read_texts(&of.atlas, &TextsParams::default(), |row, text| {
+        writer.add_document(document(&fields, row, text))?;
+        if row.doc % 30 == 29 {
+            writer.commit()?;
+        }
+        Ok::<(), TantivyError>(())
+    })
+    .unwrap();
+    writer.commit().unwrap();
+    let before = index.reader().unwrap().searcher().segment_readers().len();
+    assert!(before > MOST_SEGMENTS, "{before}");
+    join_neighbours(&index, &mut writer).unwrap();
+    writer.wait_merging_threads().unwrap();
+    for file in ["search.json", "sketches"] {
+        fs::copy(of.index.folder().join(file), folder.join(file)).unwrap();
+    }
+    let joined = Index::open(&of.atlas, Some(&folder)).unwrap();
+    assert!(joined.segments.len() <= MOST_SEGMENTS && joined.segments.len() > 1, "{:?}", joined.segments);
+    for doc in 0..joined.documents() {
+        assert_eq!(joined.page(doc).unwrap(), of.index.page(doc).unwrap());
+    }
+    for word in ["the", "a", "of", "page"] {
+        let query = word.parse().unwrap();
+        let results = |index: &Index| index.search(&of.copies, &query, &SearchParams::default()).unwrap();
+        assert_eq!(results(&joined), results(&of.index));
+    }
+}
+
+#[test]
+fn an_index_of_other_documents_is_told() {
+    let of = indexed(Preset::Demo, 200, 4);
+    let other = indexed(Preset::Demo, 220, 4);
+    let stale = Index::open(&other.atlas, Some(of.index.folder()));
+    assert!(matches!(stale, Err(SearchError::Stale { .. })), "{stale:?}");
+    let nothing = Index::open(&of.atlas, Some(&of.path("nothing")));
+    assert!(matches!(nothing, Err(SearchError::Stale { .. })), "{nothing:?}");
+    // Damage is found and mended by making it again.
+    fs::write(of.index.folder().join("meta.json"), "{}").unwrap();
+    assert!(Index::open(&of.atlas, None).is_err());
+    let (index, built) = Index::open_or_build(&of.atlas, &BuildParams::default(), &Quiet).unwrap();
+    assert!(built.is_some() && index.documents() == of.index.documents());
+    assert!(Index::open_or_build(&of.atlas, &BuildParams::default(), &Quiet).unwrap().1.is_none());
+}
+
+#[test]
+fn without_inputs_titles_and_addresses_are_left() {
+    let of = indexed(Preset::Demo, 200, 4);
+    fs::remove_file(of.path("web.warc")).unwrap();
+    let built = Index::build(&of.atlas, &BuildParams::default(), &Quiet).unwrap();
+    assert_eq!(built.lost.len(), 1);
+    assert!(built.without_text > 150, "{built:?}");
+    let index = Index::open(&of.atlas, None).unwrap();
+    assert_eq!(index.without_text(), built.without_text);
+    let page = index.page(0).unwrap().unwrap();
+    assert_eq!(page.text, None);
+    let host = site(page.url.as_deref().unwrap()).unwrap();
+    let results =
+        index.search(&of.copies, &format!("site:{host}").parse().unwrap(), &SearchParams::default()).unwrap();
+    assert!(!results.hits.is_empty());
+    let too_little = Copies::read(&of.atlas, MemoryBudget::from_bytes(100));
+    assert!(matches!(too_little, Err(SearchError::Memory { .. })));
+}

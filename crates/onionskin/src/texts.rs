@@ -1,0 +1,164 @@
+//! The texts of an atlas, read again from its inputs, in the order of its documents.
+//!
+//! An atlas holds what was learnt of texts and not the texts. Whoever needs all of them, such as a full-text index, walks the inputs as
+//! the scan did, beside the table of documents, which says where each of them begins. A document whose input is gone, or
+//! which is not at its place any more, comes by without a text, so that nothing shifts.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use onionskin_corpus::{BadRecord, Document, Scratch, SkipReason, Tasks, Visitor};
+use onionskin_store::table::{DocumentBatch, DocumentRow, DocumentsReader};
+use onionskin_store::{Atlas, AtlasError, TableError};
+
+use crate::inputs::{reading_options, reopen};
+
+/// Where inputs are and how they are read.
+#[derive(Clone, Debug, Default)]
+pub struct TextsParams {
+    /// Where inputs with relative names lie; the current folder when not given.
+    pub inputs: Option<PathBuf>,
+    /// The command that reads PDF files apart from this process; see `ExtractOptions::pdf_worker`.
+    pub pdf_worker: Vec<String>,
+}
+
+/// An input that cannot be read again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostInput {
+    /// Its name.
+    pub input: String,
+    /// Documents that came from it.
+    pub documents: u64,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Why the walk ended early.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextsError<E> {
+    /// The atlas cannot be used.
+    #[error(transparent)]
+    Atlas(#[from] Box<AtlasError>),
+    /// A table cannot be read.
+    #[error(transparent)]
+    Table(#[from] Box<TableError>),
+    /// The one who receives the texts has had enough.
+    #[error(transparent)]
+    Receiver(E),
+}
+
+/// Gives every document of an atlas with its text, in order; `None` where the text is not to be had. Tells which inputs could not be read.
+pub fn read_texts<E>(
+    atlas: &Atlas,
+    params: &TextsParams,
+    mut each: impl FnMut(&DocumentRow<'_>, Option<&str>) -> Result<(), E>,
+) -> Result<Vec<LostInput>, TextsError<E>> {
+    let mut options = reading_options(atlas.manifest());
+    options.extract.pdf_worker.clone_from(&params.pdf_worker);
+    let options = Arc::new(options);
+    let documents = atlas.documents().map_err(Box::new)?;
+    let mut rows = Rows { documents, batch: None, at: 0, failure: None, each: &mut each };
+    let mut lost = Vec::new();
+    for input in atlas.manifest().inputs.iter().filter(|input| input.documents > 0) {
+        let mut lose = |reason: String| {
+            lost.push(LostInput { input: input.name.clone(), documents: input.documents, reason });
+        };
+        match reopen(&input.name, params.inputs.as_deref(), &options) {
+            Err(error) => lose(error.to_string()),
+            Ok(source) if source.is_stream() => lose("it was a pipe".to_owned()),
+            Ok(source) if source.bytes != input.bytes => {
+                lose(format!("it has {} bytes, not {} as when it was scanned", source.bytes, input.bytes));
+            }
+            Ok(source) => {
+                let mut scratch = Scratch::new(&options);
+                let mut tasks = Tasks::new(Arc::new([source]), Arc::clone(&options));
+                while let Some(task) = tasks.next_task() {
+                    task.run(&mut scratch, &mut Input { name: &input.name, rows: &mut rows });
+                    rows.check()?;
+                }
+            }
+        }
+        rows.pass_over(Some(&input.name));
+        rows.check()?;
+    }
+    // An atlas from elsewhere may name inputs that its manifest does not have.
+    rows.pass_over(None);
+    rows.check()?;
+    Ok(lost)
+}
+
+/// The documents that have not come by yet.
+struct Rows<'a, E> {
+    documents: DocumentsReader,
+    batch: Option<DocumentBatch>,
+    at: usize,
+    failure: Option<TextsError<E>>,
+    each: &'a mut dyn FnMut(&DocumentRow<'_>, Option<&str>) -> Result<(), E>,
+}
+
+impl<E> Rows<'_, E> {
+    fn check(&mut self) -> Result<(), TextsError<E>> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// The input and the offset of the document that comes next.
+    fn peek(&mut self) -> Option<(&str, u64)> {
+        while self.failure.is_none() && self.batch.as_ref().is_none_or(|batch| self.at >= batch.len()) {
+            match self.documents.next_batch() {
+                Ok(Some(batch)) => (self.batch, self.at) = (Some(batch), 0),
+                Ok(None) => return None,
+                Err(error) => self.failure = Some(Box::new(error).into()),
+            }
+        }
+        if self.failure.is_some() {
+            return None;
+        }
+        let (_, source, offset) = self.batch.as_ref()?.place(self.at);
+        Some((source, offset))
+    }
+
+    fn give(&mut self, text: Option<&str>) {
+        let Some(batch) = &self.batch else { return };
+        if let Err(error) = (self.each)(&batch.row(self.at), text) {
+            self.failure = Some(TextsError::Receiver(error));
+        }
+        self.at += 1;
+    }
+
+    /// The documents of an input that are left, or all, without their texts.
+    fn pass_over(&mut self, input: Option<&str>) {
+        while self.peek().is_some_and(|(source, _)| input.is_none_or(|input| input == source)) {
+            self.give(None);
+        }
+    }
+}
+
+/// What a task of one input finds.
+struct Input<'a, 'b, E> {
+    name: &'a str,
+    rows: &'a mut Rows<'b, E>,
+}
+
+impl<E> Visitor for Input<'_, '_, E> {
+    fn document(&mut self, document: Document<'_>) {
+        // Several records of a compressed member have one offset; they come in the order of the scan.
+        while let Some((source, offset)) = self.rows.peek() {
+            if source != self.name || offset > document.offset {
+                return;
+            }
+            let here = offset == document.offset;
+            self.rows.give(here.then_some(document.text));
+            if here {
+                return;
+            }
+        }
+    }
+
+    fn bad_record(&mut self, _: BadRecord) {}
+
+    fn skipped(&mut self, _: SkipReason) {}
+}
+
+#[cfg(test)]
+mod tests;

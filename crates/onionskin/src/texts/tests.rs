@@ -1,0 +1,70 @@
+use std::convert::Infallible;
+use std::fs;
+
+use onionskin_core::Analyzer;
+use onionskin_testkit::{Composer, Preset, Web, WebSpec};
+
+use super::*;
+use crate::testing::scan_into;
+
+type Given = Vec<(u32, Option<u64>, Option<String>)>;
+
+fn texts(atlas: &Atlas) -> (Given, Vec<LostInput>) {
+    let mut given = Vec::new();
+    let lost = read_texts(atlas, &TextsParams::default(), |row, text| {
+        given.push((row.doc, row.text_fp, text.map(str::to_owned)));
+        Ok::<(), Infallible>(())
+    })
+    .unwrap();
+    (given, lost)
+}
+
+/// Every document comes once, in order, with the very text that was scanned, in every shape of input; those of an input that is gone
+/// come without one.
+#[test]
+fn texts_come_back_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::new(&WebSpec::of(Preset::Demo, 400, 5)).unwrap();
+    let third = web.n_pages() / 3;
+    let path = |name: &str| folder.path().join(name);
+    let mut progress = |_: u64, _: u64| {};
+    let options = onionskin_testkit::WarcOptions { gzip: true, ..Default::default() };
+    let mut warc = fs::File::create(path("a.warc.gz")).unwrap();
+    web.write_warc(&mut warc, 0..third, options, &mut progress).unwrap();
+    let mut jsonl = fs::File::create(path("b.jsonl")).unwrap();
+    web.write_jsonl(&mut jsonl, third..2 * third, &mut progress).unwrap();
+    fs::create_dir(path("c")).unwrap();
+    let mut composer = Composer::new(&web);
+    for page in 2 * third..web.n_pages() {
+        fs::write(path("c").join(format!("{page:05}.txt")), composer.text(page)).unwrap();
+    }
+    let atlas_dir = path("atlas");
+    scan_into(&[&path("a.warc.gz"), &path("b.jsonl"), &path("c")], &atlas_dir, "w4-rabin64-6x14r2");
+    let atlas = Atlas::open(&atlas_dir).unwrap();
+    let recipe = atlas.manifest().recipe.parse().unwrap();
+    let mut analyzer = Analyzer::new(&recipe, atlas.manifest().seed);
+
+    let (given, lost) = texts(&atlas);
+    assert!(lost.is_empty(), "{lost:?}");
+    assert_eq!(given.len() as u64, atlas.table("documents").unwrap().rows);
+    for (at, (doc, text_fp, text)) in given.iter().enumerate() {
+        assert_eq!(*doc as usize, at);
+        let text = text.as_ref().unwrap();
+        assert_eq!(analyzer.analyze(text).text_fp().map(|fp| fp.0), *text_fp, "document {doc}");
+    }
+
+    fs::remove_file(path("b.jsonl")).unwrap();
+    let (without, lost) = texts(&atlas);
+    assert_eq!(lost.len(), 1);
+    assert!(lost[0].input.ends_with("b.jsonl") && lost[0].documents == u64::from(third), "{lost:?}");
+    for (old, new) in given.iter().zip(&without) {
+        let gone = (third..2 * third).contains(&old.0);
+        assert_eq!(new.2.is_none(), gone, "document {}", old.0);
+        assert!(gone || old == new);
+    }
+    assert_eq!(given.len(), without.len());
+
+    let stopped =
+        read_texts(&atlas, &TextsParams::default(), |row, _| if row.doc < 7 { Ok(()) } else { Err(row.doc) });
+    assert!(matches!(stopped, Err(TextsError::Receiver(7))));
+}
