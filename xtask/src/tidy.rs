@@ -20,7 +20,9 @@ const LEVELS: &[(&str, u32)] = &[
     ("onionskin-mirror", 3),
     ("onionskin-study", 3),
     ("onionskin", 4),
-    ("onionskin-cli", 5),
+    ("onionskin-search", 5),
+    ("onionskin-serve", 6),
+    ("onionskin-cli", 7),
 ];
 
 /// Files that may have unsafe code, by the end of their path.

@@ -1,0 +1,6 @@
+//! The server over real sockets.
+
+mod client;
+mod limits;
+mod rules;
+mod seen;

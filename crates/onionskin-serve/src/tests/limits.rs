@@ -1,0 +1,191 @@
+//! Clients that are slow, large or many.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use super::client::{Answer, Server, TOKEN};
+use crate::Stop;
+
+#[test]
+fn headers_that_dribble() {
+    let server = Server::new(|config| config.limits.header_time = Duration::from_millis(300));
+    let mut stream = server.connect();
+    let start = Instant::now();
+    stream.write_all(b"GET /health HTTP/1.1\r\n").unwrap();
+    // A header every little while, never the last one.
+    let mut closed = false;
+    for i in 0..100 {
+        std::thread::sleep(Duration::from_millis(20));
+        if stream.write_all(format!("X-{i}: y\r\n").as_bytes()).is_err() {
+            closed = true;
+            break;
+        }
+    }
+    let answer = Answer::read(&mut stream);
+    assert!(closed || answer.status == 408 || answer.status == 0, "{answer:?}");
+    assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn connections_that_say_nothing_end() {
+    let server = Server::new(|config| config.limits.header_time = Duration::from_millis(200));
+    let mut silent = server.connect();
+    let mut kept = server.connect();
+    kept.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let start = Instant::now();
+    let mut bytes = Vec::new();
+    silent.read_to_end(&mut bytes).unwrap();
+    kept.read_to_end(&mut bytes).unwrap();
+    assert!(String::from_utf8(bytes).unwrap().contains("\"status\":\"ok\""));
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn bodies_that_dribble() {
+    let server = Server::new(|config| config.limits.body_time = Duration::from_millis(300));
+    let mut stream = server.connect();
+    let head = "POST /api/v1/seen/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    for _ in 0..25 {
+        std::thread::sleep(Duration::from_millis(20));
+        if stream.write_all(b" ").is_err() {
+            break;
+        }
+    }
+    let answer = Answer::read(&mut stream);
+    assert_eq!((answer.status, answer.code().as_str()), (408, "slow_body"));
+}
+
+#[test]
+fn bodies_that_are_too_large() {
+    let server = Server::new(|config| config.limits.body_bytes = 10_000);
+    let json = [("Content-Type", "application/json")];
+    let body = |len: usize| format!("{{\"documents\":[{{\"text\":\"{}\"}}]}}", "a".repeat(len));
+    let answer = server.request("POST", "/api/v1/seen/check", &json, &body(20_000));
+    assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
+    assert_eq!(server.request("POST", "/api/v1/seen/check", &json, &body(9_000)).status, 200);
+    // Without an announced length.
+    let chunks: String = (0..20).map(|_| format!("400\r\n{}\r\n", "a".repeat(0x400))).collect();
+    let request = format!(
+        "POST /api/v1/seen/check HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n"
+    );
+    assert_eq!(server.raw(request).status, 413);
+    // Headers, too.
+    let long = "a".repeat(200_000);
+    let answer = server.raw(format!("GET /health?{long} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    assert!([0, 414, 431].contains(&answer.status), "{answer:?}");
+    assert!(server.get("/metrics").text().contains("reason=\"too_large\"} 2"));
+}
+
+#[test]
+fn all_bodies_together_are_bounded() {
+    let server = Server::new(|config| {
+        config.limits.body_bytes = 64 << 10;
+        config.limits.all_body_bytes = 100 << 10;
+        config.limits.body_time = Duration::from_secs(3);
+    });
+    // One that keeps its 60 kB and does not end.
+    let mut held = server.connect();
+    let head = "POST /api/v1/seen/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 62000\r\n\r\n";
+    held.write_all(head.as_bytes()).unwrap();
+    held.write_all(&vec![b' '; 60_000]).unwrap();
+    let json = [("Content-Type", "application/json")];
+    let body = format!("{{\"documents\":[]}}{}", " ".repeat(60_000));
+    let waited = Instant::now();
+    while server.request("POST", "/api/v1/seen/check", &json, &body).status != 503 {
+        assert!(waited.elapsed() < Duration::from_secs(2), "there was always room");
+    }
+    assert_eq!(server.request("POST", "/api/v1/seen/check", &json, "{\"documents\":[]}").status, 200);
+    drop(held);
+    while server.request("POST", "/api/v1/seen/check", &json, &body).status != 200 {
+        assert!(waited.elapsed() < Duration::from_secs(5), "room was not given back");
+    }
+}
+
+#[test]
+fn more_connections_than_there_is_room_for() {
+    let server = Server::new(|config| {
+        config.limits.connections = 50;
+        config.limits.header_time = Duration::from_millis(500);
+    });
+    // 300 who hold a connection and say nothing.
+    let crowd: Vec<_> = (0..300).map(|_| server.connect()).collect();
+    std::thread::sleep(Duration::from_millis(100));
+    // They end by their time, and whoever waited behind them is served.
+    let answer = server.get("/metrics");
+    assert_eq!(answer.status, 200);
+    let text = answer.text();
+    let line = text.lines().find(|line| line.starts_with("onionskin_connections_open ")).unwrap();
+    let open: usize = line.rsplit(' ').next().unwrap().parse().unwrap();
+    assert!(open <= 50, "{line}");
+    drop(crowd);
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn too_much_work_is_refused() {
+    let server = Server::new(|config| {
+        config.threads = 1;
+        config.limits.queue = 1;
+    });
+    let statuses: Vec<u16> = std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..6).map(|_| scope.spawn(|| server.get("/slow"))).collect();
+        asking
+            .into_iter()
+            .map(|asking| asking.join().unwrap())
+            .map(|answer| {
+                if answer.status == 503 {
+                    assert_eq!(answer.header("retry-after"), "1");
+                }
+                answer.status
+            })
+            .collect()
+    });
+    let count = |wanted| statuses.iter().filter(|status| **status == wanted).count();
+    // One runs, one waits; a third may come when the first is done.
+    assert!((2..=4).contains(&count(200)), "{statuses:?}");
+    assert_eq!(count(200) + count(503), 6, "{statuses:?}");
+    // What needs no thread is answered all the while.
+    assert_eq!(server.get("/health").status, 200);
+    assert!(server.get("/metrics").text().contains("reason=\"busy\"}"));
+}
+
+#[test]
+fn requests_end_by_their_time() {
+    let server = Server::new(|config| config.limits.request_time = Duration::from_millis(100));
+    let answer = server.get("/slow");
+    assert_eq!(answer.status, 504);
+    assert!(answer.header("content-type").starts_with("text/html"));
+}
+
+#[test]
+fn stopping_waits_for_what_is_running() {
+    let mut server = Server::plain();
+    let mut stream = server.connect();
+    stream.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut idle = server.connect();
+    std::thread::sleep(Duration::from_millis(100));
+    server.stop(Stop::Soon);
+    let answer = Answer::read(&mut stream);
+    assert_eq!((answer.status, answer.text().as_str()), (200, "done"));
+    let mut rest = Vec::new();
+    idle.read_to_end(&mut rest).unwrap();
+    server.join();
+    assert!(std::net::TcpStream::connect(server.address).is_err(), "nobody listens any more");
+}
+
+#[test]
+fn stopping_does_not_wait_for_ever() {
+    let mut server = Server::new(|config| config.limits.stop_time = Duration::from_millis(50));
+    let mut stream = server.connect();
+    let head = format!(
+        "POST /api/v1/seen/add HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 5\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    let start = Instant::now();
+    server.stop(Stop::Soon);
+    server.join();
+    assert!(start.elapsed() < Duration::from_secs(5));
+}

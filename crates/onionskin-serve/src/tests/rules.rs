@@ -1,0 +1,300 @@
+//! Who is answered, and in which form.
+
+use serde_json::json;
+
+use super::client::{Server, TOKEN};
+use crate::headers::CONTENT_SECURITY_POLICY;
+
+const PATHS: [&str; 12] = [
+    "/",
+    "/filter",
+    "/seen",
+    "/api",
+    "/health",
+    "/metrics",
+    "/api/v1/openapi.json",
+    "/api/v1/filter?k=6&s=14&r=2",
+    "/api/v1/seen/stats",
+    "/nothing",
+    "/api/v1/nothing",
+    "/panic",
+];
+
+#[test]
+fn every_answer_has_the_headers() {
+    let server = Server::plain();
+    for path in PATHS.into_iter().chain([crate::assets::style(), crate::assets::script()]) {
+        let answer = server.get(path);
+        assert_eq!(answer.header("content-security-policy"), CONTENT_SECURITY_POLICY, "{path}");
+        assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
+        assert_eq!(answer.header("referrer-policy"), "no-referrer", "{path}");
+        assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{path}");
+        assert_eq!(answer.header("cross-origin-opener-policy"), "same-origin", "{path}");
+        let caching = if path.starts_with("/assets/") {
+            "public, max-age=31536000, immutable"
+        } else {
+            "private, no-cache"
+        };
+        assert_eq!(answer.header("cache-control"), caching, "{path}");
+    }
+}
+
+#[test]
+fn pages_have_no_script_or_style_of_their_own() {
+    let server = Server::plain();
+    for path in PATHS {
+        let answer = server.get(path);
+        if answer.header("content-type").starts_with("text/html") {
+            let text = answer.text();
+            assert!(text.contains("<main id=\"main\""), "{path}");
+            assert_eq!(text.matches("<script").count(), 1, "{path}");
+            for sign in ["<style", " style=", " onclick=", " onload=", "javascript:", "http-equiv"] {
+                assert!(!text.contains(sign), "{path} has {sign}");
+            }
+        }
+    }
+}
+
+#[test]
+fn errors_have_one_form() {
+    let server = Server::plain();
+    let page = server.get("/nothing");
+    assert_eq!((page.status, page.header("content-type")), (404, "text/html; charset=utf-8"));
+    assert!(page.text().contains("there is nothing at this address"));
+    let api = server.get("/api/v1/nothing");
+    assert_eq!((api.status, api.code().as_str()), (404, "not_found"));
+    let method = server.request("DELETE", "/api/v1/filter", &[], "");
+    assert_eq!((method.status, method.code().as_str()), (405, "method_not_allowed"));
+    assert!(method.header("allow").contains("GET"), "{method:?}");
+    let query = server.get("/api/v1/filter?k=x");
+    assert_eq!((query.status, query.code().as_str()), (400, "bad_request"));
+    let range = server.get("/api/v1/filter?k=6&s=14&r=7");
+    assert_eq!((range.status, range.code().as_str()), (400, "bad_request"));
+    let page = server.request("POST", "/filter", &[], "");
+    assert_eq!((page.status, page.header("content-type")), (405, "text/html; charset=utf-8"));
+    let head = server.request("HEAD", "/api/v1/nothing", &[], "");
+    assert_eq!((head.status, head.body.len()), (404, 0));
+}
+
+#[test]
+fn panics_are_answers_and_counted() {
+    let server = Server::plain();
+    for path in ["/panic", "/panic-at-work"] {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 500, "{path}");
+        assert!(!answer.text().contains("on purpose"), "what went wrong is for the log");
+    }
+    assert!(server.get("/metrics").text().contains("onionskin_panics_total 2"));
+    assert_eq!(server.get("/health").status, 200);
+}
+
+#[test]
+fn what_is_counted() {
+    let server = Server::plain();
+    server.get("/filter?k=1");
+    server.get("/no/such/page");
+    server.get("/no/such/page/either");
+    server.request("GET", "/health", &[("Host", "evil.example")], "");
+    let answer = server.get("/metrics");
+    assert!(answer.header("content-type").starts_with("application/openmetrics-text"));
+    let text = answer.text();
+    for line in [
+        "onionskin_http_requests_total{route=\"/filter\",method=\"GET\",status=\"2xx\"} 1",
+        "onionskin_http_requests_total{route=\"none\",method=\"GET\",status=\"4xx\"} 2",
+        "onionskin_http_refused_total{reason=\"misdirected\"} 1",
+        "onionskin_http_request_duration_seconds_count{route=\"/filter\"} 1",
+        "onionskin_http_requests_in_flight 1",
+        "onionskin_connections_accepted_total 5",
+        "onionskin_build_info{version=",
+        "onionskin_seen_documents 0",
+        "# EOF",
+    ] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+}
+
+#[test]
+fn only_our_own_names_on_loopback() {
+    let server = Server::new(|config| config.allow_hosts = vec!["atlas.example".to_owned()]);
+    for (host, status) in [
+        ("localhost:80", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:7311", 200),
+        ("ATLAS.example:1", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+    ] {
+        for path in ["/health", "/filter"] {
+            assert_eq!(server.request("GET", path, &[("Host", host)], "").status, status, "{host}");
+        }
+    }
+    // A whole address in the request line overrules the header.
+    let answer =
+        server.raw("GET http://evil.example/filter HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert_eq!(answer.status, 421);
+    assert_eq!(server.raw("GET /filter HTTP/1.0\r\n\r\n").status, 400);
+}
+
+#[test]
+fn posts_of_other_sites_are_refused() {
+    let server = Server::plain();
+    let form = ("Content-Type", "application/x-www-form-urlencoded");
+    let post = |header| server.request("POST", "/seen", &[form, header], "text=a+b+c+d").status;
+    assert_eq!(post(("Origin", "http://localhost")), 200);
+    assert_eq!(post(("X-None", "")), 200);
+    assert_eq!(post(("Origin", "http://evil.example")), 403);
+    assert_eq!(post(("Origin", "null")), 403);
+    assert_eq!(post(("Sec-Fetch-Site", "cross-site")), 403);
+}
+
+#[test]
+fn writing_needs_the_token_on_loopback_too() {
+    let server = Server::plain();
+    let body = json!({"documents": []}).to_string();
+    let json = ("Content-Type", "application/json");
+    for path in ["/api/v1/seen/add", "/api/v1/seen/remove"] {
+        assert_eq!(server.request("POST", path, &[json], &body).code(), "unauthorised");
+        let wrong = ("Authorization", "Bearer correct-horse-batterx");
+        let answer = server.request("POST", path, &[json, wrong], &body);
+        assert_eq!((answer.status, answer.code().as_str()), (401, "unauthorised"));
+        assert!(answer.header("www-authenticate").starts_with("Bearer"));
+    }
+    assert_eq!(server.request("POST", "/api/v1/seen/check", &[json], &body).status, 200);
+    assert_eq!(server.post("/api/v1/seen/add", &json!({"documents": []})).status, 200);
+    let server = Server::new(|config| config.token = None);
+    assert_eq!(server.post("/api/v1/seen/add", &json!({"documents": []})).code(), "forbidden");
+}
+
+#[test]
+fn elsewhere_everything_needs_the_token() {
+    let server = Server::new(|config| config.listen = "0.0.0.0:0".parse().unwrap());
+    let bearer = format!("Bearer {TOKEN}");
+    for path in PATHS.iter().filter(|path| **path != "/health") {
+        assert_eq!(server.get(path).status, 401, "{path}");
+        assert_ne!(server.request("GET", path, &[("Authorization", &bearer)], "").status, 401, "{path}");
+    }
+    assert_eq!(server.get("/health").status, 200);
+    assert_eq!(server.get(crate::assets::style()).status, 200);
+    // Browsers are led to the page where they can sign in.
+    let html = ("Accept", "text/html,application/xhtml+xml");
+    let answer = server.request("GET", "/filter", &[html], "");
+    assert_eq!((answer.status, answer.header("location")), (303, "/sign-in"));
+    let page = server.request("GET", "/sign-in", &[html], "");
+    assert_eq!(page.status, 200);
+    assert!(!page.text().contains("Filter designer"), "nothing is told of what is here");
+    let form = ("Content-Type", "application/x-www-form-urlencoded");
+    assert_eq!(server.request("POST", "/sign-in", &[form], "token=wrong").status, 401);
+    let signed = server.request("POST", "/sign-in", &[form], &format!("token={TOKEN}"));
+    assert_eq!((signed.status, signed.header("location")), (303, "/"));
+    let cookie = signed.header("set-cookie");
+    for part in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age="] {
+        assert!(cookie.contains(part), "{cookie}");
+    }
+    assert!(!cookie.contains(TOKEN));
+    let cookie = ("Cookie", cookie.split(';').next().unwrap());
+    assert_eq!(server.request("GET", "/filter", &[html, cookie], "").status, 200);
+    // A cookie is no permission to write.
+    let json = ("Content-Type", "application/json");
+    assert_eq!(server.request("POST", "/api/v1/seen/add", &[json, cookie], "{\"documents\":[]}").status, 401);
+    assert_eq!(server.request("POST", "/sign-out", &[cookie], "").status, 303);
+    assert_eq!(server.request("GET", "/filter", &[html, cookie], "").status, 303);
+}
+
+#[test]
+fn compressed_where_it_is_worth_it() {
+    let server = Server::plain();
+    let gzip = ("Accept-Encoding", "gzip");
+    let page = server.request("GET", "/filter", &[gzip], "");
+    assert_eq!(page.header("content-encoding"), "gzip");
+    assert_eq!(page.body[..2], [0x1f, 0x8b]);
+    assert_eq!(server.request("GET", "/health", &[gzip], "").header("content-encoding"), "");
+    assert_eq!(server.get("/filter").header("content-encoding"), "");
+}
+
+#[test]
+fn the_document_lists_what_there_is() {
+    let server = Server::plain();
+    let document = server.get("/api/v1/openapi.json").json();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let mut routes = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            routes.push(format!("{} {path}", method.to_uppercase()));
+            for status in ["400", "401", "403", "404", "421", "500", "503", "504"] {
+                assert!(operation["responses"][status].is_object(), "{path} {status}");
+            }
+            if method == "post" {
+                for status in ["408", "413", "415"] {
+                    assert!(operation["responses"][status].is_object(), "{path} {status}");
+                }
+            }
+            // What is listed is there.
+            let answer = server.request(&method.to_uppercase(), path, &[], "");
+            assert!(![404, 405].contains(&answer.status), "{method} {path}: {answer:?}");
+        }
+    }
+    routes.sort();
+    assert_eq!(
+        routes,
+        [
+            "GET /api/v1/filter",
+            "GET /api/v1/openapi.json",
+            "GET /api/v1/seen/stats",
+            "GET /health",
+            "GET /metrics",
+            "POST /api/v1/seen/add",
+            "POST /api/v1/seen/check",
+            "POST /api/v1/seen/remove",
+        ]
+    );
+    // Every reference leads somewhere.
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(document.pointer(pointer).is_some(), "{pointer}");
+    }
+    let page = server.get("/api").text();
+    for route in routes {
+        let path = route.split_once(' ').unwrap().1;
+        assert!(page.contains(path), "{path}");
+    }
+}
+
+#[test]
+fn the_filter_designer() {
+    let server = Server::plain();
+    let page = server.get("/filter").text();
+    assert!(page.contains("[6, 14, 2]") && page.contains("48 bytes a document"));
+    assert!(page.contains("role=\"img\"") && !page.contains("class=\"reference\""));
+    let page = server.get("/filter?k=20&s=5&r=1&scale=log").text();
+    assert!(page.contains("20x5r1") && page.contains("class=\"reference\"") && page.contains("1e-12"));
+    for (query, problem) in [
+        ("k=0&s=14&r=2", "a whole number from 1 to 255"),
+        ("k=x&s=14&r=2", "a whole number from 1 to 255"),
+        ("k=6&s=14&r=7", "not more than there are features, 6"),
+        ("k=255&s=255&r=1", "255 times 255 is 65025"),
+        ("threshold=2", "a number between 0 and 1"),
+        ("threshold=nan", "a number between 0 and 1"),
+        ("threshold=0.5&far=0.6", "less than the threshold"),
+        ("threshold=0.5&far=0.4999&miss=1e-9&false_accept=1e-9", "no filter of up to 64 features"),
+    ] {
+        let answer = server.get(&format!("/filter?{query}"));
+        assert_eq!(answer.status, 200, "{query}");
+        assert!(answer.text().contains(problem), "{query}");
+        assert!(answer.text().contains("no curve for these numbers"), "{query}");
+    }
+    // What was typed comes back as text.
+    let answer = server.get("/filter?k=%22%3E%3Cscript%3Ealert(1)%3C/script%3E");
+    assert_eq!(answer.text().matches("<script").count(), 1);
+    let chosen = server.get("/api/v1/filter?threshold=0.9").json();
+    let page = server.get("/filter?threshold=0.9").text();
+    assert!(page.contains(chosen["spelling"].as_str().unwrap()), "{chosen}");
+    let given = server.get("/api/v1/filter?k=6&s=14&r=2").json();
+    // Broder 2000, section 3.
+    assert!(
+        (given["points"][90]["acceptance"].as_f64().unwrap() - 0.4388).abs() < 0.05,
+        "{}",
+        given["points"][90]
+    );
+    assert_eq!(given["bytes_per_document"], 48);
+}

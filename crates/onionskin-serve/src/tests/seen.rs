@@ -1,0 +1,187 @@
+//! The online filter over HTTP.
+
+use onionskin::seen::{Options, Seen};
+use onionskin_store::MemoryBudget;
+use serde_json::{Value, json};
+
+use super::client::{Server, TOKEN};
+use crate::{AppState, Config, StateError};
+
+/// Words that no two documents share.
+fn text(id: u64) -> String {
+    (0..30).map(|word| format!("w{}", id * 1000 + word)).collect::<Vec<_>>().join(" ")
+}
+
+fn statuses(answers: &Value) -> Vec<&str> {
+    answers["answers"].as_array().unwrap().iter().map(|answer| answer["status"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn adding_checking_removing() {
+    let server = Server::plain();
+    let long: String = (0..200).map(|word| format!("word{word} ")).collect();
+    let documents = json!([
+        {"name": "a", "text": long},
+        {"name": "b", "text": format!("{long}more")},
+        {"name": "c", "text": "  "},
+        {"name": "d".repeat(70_000), "text": "something else altogether here"},
+    ]);
+    let checked = server.post("/api/v1/seen/check", &json!({"documents": documents})).json();
+    assert_eq!(statuses(&checked), ["new", "new", "empty", "new"]);
+    let added = server.post("/api/v1/seen/add", &json!({"documents": documents, "if_new": true})).json();
+    assert_eq!(statuses(&added), ["new", "near", "empty", "bad"]);
+    assert_eq!(added["answers"][0]["added"], true);
+    assert_eq!(added["answers"][1]["added"], false);
+    assert_eq!(added["answers"][1]["of"]["name"], "a");
+    assert!(added["answers"][1]["of"]["resemblance"].as_f64().unwrap() > 0.9);
+    assert!(added["answers"][3]["problem"].as_str().unwrap().contains("70000 bytes"));
+    // Whoever has been answered finds what was added.
+    let checked = server.post("/api/v1/seen/check", &json!({"documents": documents})).json();
+    assert_eq!(statuses(&checked), ["exact", "near", "empty", "new"]);
+    let stats = server.get("/api/v1/seen/stats").json();
+    assert_eq!((&stats["documents"], &stats["read_only"]), (&1.into(), &false.into()));
+    let removed = server.post("/api/v1/seen/remove", &json!({"names": ["zz", "a"]})).json();
+    assert_eq!(removed, json!({"removed": [{"name": "a", "documents": 1}, {"name": "zz", "documents": 0}]}));
+    let checked = server.post("/api/v1/seen/check", &json!({"documents": documents})).json();
+    assert_eq!(statuses(&checked), ["new", "new", "empty", "new"]);
+    let metrics = server.get("/metrics").text();
+    assert!(metrics.contains("onionskin_seen_added_total 1\n"), "{metrics}");
+    assert!(metrics.contains("onionskin_seen_removed_total 1\n"), "{metrics}");
+    assert!(metrics.contains("onionskin_seen_answers_total{status=\"near\"} 2"), "{metrics}");
+}
+
+#[test]
+fn lines_in_lines_out() {
+    let server = Server::plain();
+    let lines = format!(
+        "{}\n\nnonsense\n{}",
+        json!({"name": "a", "text": text(1)}),
+        json!({"name": "b", "text": text(1)})
+    );
+    let bearer = format!("Bearer {TOKEN}");
+    let headers =
+        [("Authorization", bearer.as_str()), ("Content-Type", "application/x-ndjson; charset=utf-8")];
+    let answer = server.request("POST", "/api/v1/seen/add?if_new=true", &headers, &lines);
+    assert_eq!(answer.header("content-type"), "application/x-ndjson");
+    let answers: Vec<Value> = answer.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let told: Vec<_> =
+        answers.iter().map(|answer| (&answer["name"], &answer["status"], &answer["added"])).collect();
+    assert_eq!(
+        told,
+        [
+            (&json!("a"), &json!("new"), &json!(true)),
+            (&json!("line 3"), &json!("bad"), &json!(false)),
+            (&json!("b"), &json!("exact"), &json!(false)),
+        ]
+    );
+}
+
+#[test]
+fn of_two_who_add_the_same_one_is_first() {
+    let server = Server::plain();
+    const CLIENTS: usize = 8;
+    const ROUNDS: u64 = 10;
+    let answers: Vec<Vec<bool>> = std::thread::scope(|scope| {
+        let client = |client: usize| {
+            let server = &server;
+            move || {
+                let round = |round| {
+                    let name = format!("{client}-{round}");
+                    let documents = json!([{"name": name, "text": text(round)}]);
+                    let answer =
+                        server.post("/api/v1/seen/add", &json!({"documents": documents, "if_new": true}));
+                    let answer = answer.json();
+                    assert_eq!(
+                        answer["answers"][0]["status"] == "new",
+                        answer["answers"][0]["added"] == true
+                    );
+                    answer["answers"][0]["added"] == true
+                };
+                (0..ROUNDS).map(round).collect()
+            }
+        };
+        let clients: Vec<_> = (0..CLIENTS).map(|n| scope.spawn(client(n))).collect();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    for round in 0..ROUNDS as usize {
+        let added = answers.iter().filter(|client| client[round]).count();
+        assert_eq!(added, 1, "round {round}");
+    }
+    let stats = server.get("/api/v1/seen/stats").json();
+    assert_eq!(stats["documents"], ROUNDS);
+}
+
+#[test]
+fn what_was_added_is_there_after_the_end() {
+    let mut server = Server::plain();
+    let documents: Vec<Value> =
+        (0..50).map(|id| json!({"name": format!("d{id}"), "text": text(id)})).collect();
+    server.post("/api/v1/seen/add", &json!({"documents": documents}));
+    server.stop(crate::Stop::Soon);
+    server.join();
+    server.state.seen().unwrap().close();
+    let seen = Seen::open(server.dir(), Options::new(MemoryBudget::from_mib(16))).unwrap();
+    assert_eq!((seen.stats().documents, seen.stats().in_log), (50, 0));
+    drop(seen);
+}
+
+#[test]
+fn mistakes_are_told() {
+    let server = Server::new(|config| config.limits.batch_documents = 3);
+    let many: Vec<Value> = (0..4).map(|_| json!({"name": "a", "text": "b"})).collect();
+    let answer = server.post("/api/v1/seen/check", &json!({"documents": many}));
+    assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
+    assert_eq!(server.post("/api/v1/seen/remove", &json!({"names": ["a", "b", "c", "d"]})).status, 413);
+    for body in [json!({}), json!([]), json!({"documents": [{}]}), json!({"documents": [], "typo": 1})] {
+        let answer = server.post("/api/v1/seen/check", &body);
+        assert_eq!((answer.status, answer.code().as_str()), (400, "bad_request"), "{body}");
+    }
+    let text = [("Content-Type", "text/plain")];
+    assert_eq!(server.request("POST", "/api/v1/seen/check", &text, "{}").status, 415);
+    assert_eq!(server.request("POST", "/api/v1/seen/check", &[], "{}").status, 415);
+}
+
+#[test]
+fn an_index_that_another_process_writes_to() {
+    let writing = Server::plain();
+    let mut config = Config::new(MemoryBudget::from_mib(16));
+    config.seen = Some(writing.dir().to_owned());
+    assert!(matches!(
+        AppState::open(config.clone()).err(),
+        Some(StateError::Seen(crate::StartError::Locked(_)))
+    ));
+    let dir = writing.dir().to_owned();
+    let reading = Server::new(|config| (config.seen, config.seen_read_only) = (Some(dir), true));
+    let documents = json!([{"name": "a", "text": text(1)}]);
+    assert_eq!(writing.post("/api/v1/seen/add", &json!({"documents": documents})).status, 200);
+    std::thread::sleep(std::time::Duration::from_millis(250));
+    let checked = reading.post("/api/v1/seen/check", &json!({"documents": documents})).json();
+    assert_eq!(statuses(&checked), ["exact"]);
+    assert_eq!(reading.post("/api/v1/seen/add", &json!({"documents": documents})).code(), "forbidden");
+    assert_eq!(reading.get("/health").json()["seen"], "check");
+}
+
+#[test]
+fn the_page() {
+    let server = Server::plain();
+    let documents = json!([{"name": "javascript:alert('<b>')", "text": text(1)}]);
+    server.post("/api/v1/seen/add", &json!({"documents": documents}));
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let body = format!("text={}%3C%2Ftextarea%3E", text(1).replace(' ', "+"));
+    let page = server.request("POST", "/seen", &form, &body).text();
+    assert!(page.contains("copy.</strong>"), "{page}");
+    assert!(page.contains("javascript:alert(&#39;&#60;b&#62;&#39;)"), "{page}");
+    assert!(!page.contains("href=\"javascript"));
+    assert_eq!(page.matches("</textarea>").count(), 1);
+    let page = server.request("POST", "/seen", &form, "text=unheard+of+words+indeed").text();
+    assert!(page.contains("New.</strong>"));
+    let page = server.request("POST", "/seen", &form, "text=").text();
+    assert!(page.contains("Empty.</strong>"));
+}
+
+#[test]
+fn without_an_index() {
+    let mut config = Config::new(MemoryBudget::from_mib(16));
+    config.listen = "127.0.0.1:0".parse().unwrap();
+    assert!(matches!(AppState::open(config).err(), Some(StateError::Nothing)));
+}
