@@ -31,7 +31,7 @@ use crate::words::WordTokenizer;
 /// Raised when files or words are made in another way.
 const FORMAT: u64 = 1;
 /// Bytes of a text that are kept to be shown. All of it is indexed.
-const STORED_TEXT: usize = 32 << 10;
+pub const STORED_TEXT: usize = 32 << 10;
 /// More segments than this are joined.
 const MOST_SEGMENTS: usize = 12;
 const WORDS: &str = "words";

@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use onionskin_store::{AtlasError, TableError};
 
 pub use copies::{Copies, Member, Place, Role};
-pub use index::{BuildParams, Built, Index, StoredPage};
+pub use index::{BuildParams, Built, Index, STORED_TEXT, StoredPage};
 pub use query::{Clause, Query, QueryProblem};
 pub use search::{Fold, Hit, Matches, Results, SearchParams, Sunk};
 pub use snippet::Fragment;

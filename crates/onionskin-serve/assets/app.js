@@ -40,6 +40,37 @@
     timer = setTimeout(refresh, 120, form);
   });
 
+  // Links under a result roll out what they lead to: the list of the page behind them.
+  document.addEventListener("click", async (event) => {
+    const link = event.target.closest("a[data-roll]");
+    if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+    event.preventDefault();
+    const item = link.closest("li");
+    const open = item.querySelector(".rolled");
+    const wasHere = open && open.dataset.of === link.href;
+    open?.remove();
+    for (const other of item.querySelectorAll("a[data-roll]")) other.removeAttribute("aria-expanded");
+    if (wasHere) return;
+    try {
+      const answer = await fetch(link.href, { headers: { Accept: "text/html" } });
+      if (!answer.ok || answer.redirected) throw new Error(answer.statusText);
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      const list = page.querySelector("#replicas, #results");
+      if (!list) throw new Error("nothing to roll out");
+      const rolled = document.createElement("div");
+      rolled.className = "rolled";
+      rolled.dataset.of = link.href;
+      // What is rolled out has ids and live regions of its own page.
+      for (const element of [list, ...list.querySelectorAll("[id]")]) element.removeAttribute("id");
+      list.removeAttribute("aria-live");
+      rolled.append(...list.childNodes);
+      item.append(rolled);
+      link.setAttribute("aria-expanded", "true");
+    } catch {
+      location.href = link.href;
+    }
+  });
+
   // "/" goes to the search box, as everywhere.
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -15,6 +15,10 @@ pub struct Config {
     pub atlas: Option<PathBuf>,
     /// Where the inputs of the atlas are now, if not where they were.
     pub inputs: Option<PathBuf>,
+    /// Where the full-text index of the atlas is; in the atlas when not given.
+    pub index: Option<PathBuf>,
+    /// The command that reads PDF files apart from this process.
+    pub pdf_worker: Vec<String>,
     /// The folder of an index of seen documents.
     pub seen: Option<PathBuf>,
     /// Another process adds to the index; this one only looks.
@@ -42,6 +46,8 @@ impl Config {
         Config {
             atlas: None,
             inputs: None,
+            index: None,
+            pdf_worker: Vec::new(),
             seen: None,
             seen_read_only: false,
             listen: Config::LISTEN,

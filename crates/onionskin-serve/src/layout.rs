@@ -49,7 +49,7 @@ impl Section {
     fn applies(self, state: &AppState) -> bool {
         match self {
             Section::Search | Section::Collections | Section::Clusters | Section::Downloads => {
-                state.atlas().is_some()
+                state.has_library()
             }
             Section::Report => state.has_report(),
             Section::Seen => state.seen().is_some(),
@@ -98,7 +98,7 @@ impl Chrome {
             title: title.into(),
             nav: nav.map(|(part, href, label)| NavItem { href, label, current: part == section }).collect(),
             query: String::new(),
-            search: state.atlas().is_some(),
+            search: state.has_library(),
             session: !state.auth().is_open(),
             serving: state.serving().to_owned(),
             style: assets::style(),

@@ -46,12 +46,16 @@ mod curve;
 mod error;
 pub mod headers;
 mod layout;
+pub mod library;
 mod limits;
+pub mod links;
 mod metrics;
 mod pages;
+mod picture;
 mod seen;
 mod server;
 mod state;
+mod view;
 
 pub use config::{Config, Limits};
 pub use error::{ErrorKind, ServeError};

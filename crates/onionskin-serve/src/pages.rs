@@ -1,8 +1,14 @@
 //! What people see. Every page works without JavaScript.
 
 mod api;
+mod clusters;
+mod collections;
+mod compare;
+mod document;
+mod downloads;
 mod filter;
 mod home;
+mod search;
 mod seen;
 mod sign_in;
 
@@ -14,6 +20,12 @@ use crate::state::AppState;
 pub(crate) fn router() -> Router<AppState> {
     Router::new()
         .merge(home::router())
+        .merge(search::router())
+        .merge(document::router())
+        .merge(clusters::router())
+        .merge(collections::router())
+        .merge(compare::router())
+        .merge(downloads::router())
         .merge(filter::router())
         .merge(seen::router())
         .merge(api::router())

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use onionskin_store::{Atlas, AtlasError};
+use onionskin::{Progress, Quiet};
+use onionskin_search::SearchError;
 use tokio::sync::Semaphore;
 
 use crate::api::ApiDocument;
 use crate::auth::{Auth, AuthError};
 use crate::config::{Config, Limits};
 use crate::error::{ErrorKind, ServeError};
+use crate::library::{Library, LibraryParams};
 use crate::metrics::Metrics;
 use crate::seen::{SeenService, StartError as SeenStartError};
 
@@ -23,7 +25,7 @@ pub enum StateError {
     Nothing,
     /// The atlas is no good.
     #[error(transparent)]
-    Atlas(#[from] AtlasError),
+    Atlas(#[from] SearchError),
     /// The index of seen documents is no good.
     #[error(transparent)]
     Seen(#[from] SeenStartError),
@@ -51,7 +53,7 @@ struct Inner {
     config: Config,
     auth: Auth,
     metrics: Metrics,
-    atlas: Option<Arc<Atlas>>,
+    library: Option<Arc<Library>>,
     seen: Option<SeenService>,
     serving: String,
     /// The threads that work.
@@ -69,17 +71,36 @@ pub(crate) const BODY_UNIT: usize = 1024;
 impl AppState {
     /// Opens everything that is to be served. Binds nothing.
     pub fn open(config: Config) -> Result<AppState, StateError> {
+        AppState::open_with(config, &Quiet)
+    }
+
+    /// As [`AppState::open`], and tells how far it is: a full-text index that is not there yet is made.
+    pub fn open_with(config: Config, progress: &dyn Progress) -> Result<AppState, StateError> {
         let auth = Auth::new(&config)?;
         if config.atlas.is_none() && config.seen.is_none() {
             return Err(StateError::Nothing);
         }
-        let atlas = config.atlas.as_ref().map(Atlas::open).transpose()?.map(Arc::new);
         let metrics = Metrics::new();
-        let memory = if atlas.is_some() { config.memory.split(2) } else { config.memory };
+        let both = config.atlas.is_some() && config.seen.is_some();
+        let memory = if both { config.memory.split(2) } else { config.memory };
+        let library = match &config.atlas {
+            None => None,
+            Some(atlas) => {
+                let params = LibraryParams {
+                    atlas: atlas.clone(),
+                    inputs: config.inputs.clone(),
+                    pdf_worker: config.pdf_worker.clone(),
+                    index: config.index.clone(),
+                    memory,
+                };
+                Some(Arc::new(Library::open(params, progress)?))
+            }
+        };
+        let atlas = library.as_ref().map(|library| library.atlas());
         let seen = config
             .seen
             .as_ref()
-            .map(|dir| SeenService::start(dir, config.seen_read_only, memory, atlas.as_deref(), &metrics))
+            .map(|dir| SeenService::start(dir, config.seen_read_only, memory, atlas, &metrics))
             .transpose()?;
         let mut parts = Vec::new();
         let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).display().to_string();
@@ -89,7 +110,7 @@ impl AppState {
         Ok(AppState(Arc::new(Inner {
             auth,
             metrics,
-            atlas,
+            library,
             seen,
             serving,
             threads: Arc::new(Semaphore::new(config.threads.max(1))),
@@ -120,14 +141,23 @@ impl AppState {
         &self.0.metrics
     }
 
-    /// The atlas, if one is served.
-    pub fn atlas(&self) -> Option<&Arc<Atlas>> {
-        self.0.atlas.as_ref()
+    /// Whether an atlas is served.
+    pub fn has_library(&self) -> bool {
+        self.0.library.is_some()
+    }
+
+    /// The atlas; the error of a page that there is not, where none is served.
+    pub fn library(&self) -> Result<&Arc<Library>, ServeError> {
+        let none =
+            || ServeError::not_found("no atlas is served here").hint("start with `onionskin serve ATLAS`");
+        self.0.library.as_ref().ok_or_else(none)
     }
 
     /// Whether the atlas has a report.
     pub fn has_report(&self) -> bool {
-        self.atlas().is_some_and(|atlas| atlas.dir().join("report").join("index.html").is_file())
+        let report =
+            |library: &Arc<Library>| library.atlas().dir().join("report").join("report.html").is_file();
+        self.0.library.as_ref().is_some_and(report)
     }
 
     /// The index of seen documents, if one is served.

@@ -1,6 +1,6 @@
 //! What the next crawl can skip, and what a list of it is worth: made from the collections of an atlas, replayed on a crawl, held against a new one.
 
-mod alternate;
+pub mod alternate;
 mod audit;
 mod build;
 

@@ -329,7 +329,8 @@ fn payload_equal(a: &DocumentFacts, b: &DocumentFacts, texts: &Result<Texts, Tex
     }
 }
 
-fn document_facts(atlas: &Atlas, doc: u32, same_name: u64) -> Result<DocumentFacts, ExplainError> {
+/// What the atlas knows of a document; `same_name` is kept as it is given.
+pub fn document_facts(atlas: &Atlas, doc: u32, same_name: u64) -> Result<DocumentFacts, ExplainError> {
     let mut found = None;
     for batch in atlas.documents()?.within(doc..=doc) {
         let batch = batch?;

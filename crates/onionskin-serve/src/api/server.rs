@@ -37,12 +37,7 @@ async fn health(State(state): State<AppState>) -> Json<HealthWire> {
         Some(seen) if seen.is_read_only() => "check",
         Some(_) => "add",
     };
-    Json(HealthWire {
-        status: "ok",
-        version: env!("CARGO_PKG_VERSION"),
-        atlas: state.atlas().is_some(),
-        seen,
-    })
+    Json(HealthWire { status: "ok", version: env!("CARGO_PKG_VERSION"), atlas: state.has_library(), seen })
 }
 
 /// What is counted, for Prometheus.

@@ -80,11 +80,15 @@ pub fn alternates(atlas_dir: &Path, url: &str) -> Result<Vec<Alternate>, AvoidEr
             }
         }
     }
-    let rank = |alternate: &Alternate| {
-        (alternate.why, -(alternate.resemblance.unwrap_or(0.0) * 1e9) as i64, alternate.doc)
-    };
-    alternates.sort_by_key(rank);
+    rank(&mut alternates);
     Ok(alternates)
+}
+
+/// Puts the best first: by why they can stand in, then by resemblance.
+pub fn rank(alternates: &mut [Alternate]) {
+    alternates.sort_by_key(|alternate| {
+        (alternate.why, -(alternate.resemblance.unwrap_or(0.0) * 1e9) as i64, alternate.doc)
+    });
 }
 
 /// The other members of the clusters of some documents.
@@ -145,13 +149,22 @@ fn places(atlas: &Atlas, url: &str) -> Result<Vec<(String, u32)>, AvoidError> {
         return Ok(Vec::new());
     }
     let rows: Vec<CollectionRow> = atlas.collections()?.collect::<Result<_, _>>()?;
+    Ok(corresponding_places(&rows, url))
+}
+
+/// Addresses in other replicas that correspond to one that is in the folder of a replica, with the group.
+pub fn corresponding_places<'a>(
+    replicas: impl IntoIterator<Item = &'a CollectionRow>,
+    url: &str,
+) -> Vec<(String, u32)> {
+    let rows: Vec<&CollectionRow> = replicas.into_iter().collect();
     let (host, path) = (site(url), place::path(url));
     // The deepest folder that the address is in.
     let here = rows
         .iter()
         .filter(|row| row.root_url.as_deref().and_then(site) == host && place::is_below(path, &row.folder))
         .max_by_key(|row| (row.folder.len(), std::cmp::Reverse((row.group, row.replica))));
-    let Some(here) = here else { return Ok(Vec::new()) };
+    let Some(here) = here else { return Vec::new() };
     let others = rows.iter().filter(|row| row.group == here.group && row.replica != here.replica);
     let places = others.filter_map(|row| {
         let root = row.root_url.as_deref()?;
@@ -161,5 +174,5 @@ fn places(atlas: &Atlas, url: &str) -> Result<Vec<(String, u32)>, AvoidError> {
         let rest = path.strip_prefix(ours)?;
         Some((format!("{origin}{theirs}{rest}"), row.group))
     });
-    Ok(places.collect())
+    places.collect()
 }

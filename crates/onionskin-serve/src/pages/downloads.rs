@@ -1,0 +1,216 @@
+//! The report, the tables and the filter files, to look at and to take away.
+
+use std::path::{Component, PathBuf};
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use onionskin_mirror::avoid::Format;
+use tokio::io::AsyncReadExt;
+
+use crate::error::ServeError;
+use crate::layout::{Chrome, Page, Section};
+use crate::library::Library;
+use crate::state::AppState;
+use crate::view;
+
+/// What a report may do: it is one file with its styles in it, and runs nothing.
+const REPORT_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-popups";
+
+pub(crate) fn router() -> Router<AppState> {
+    Router::new()
+        .route("/report", get(report))
+        .route("/downloads", get(downloads))
+        .route("/downloads/report/{*path}", get(report_file))
+        .route("/downloads/tables/{table}/{file}", get(table_file))
+        .route("/downloads/filters/{format}", get(filter_file))
+}
+
+/// A file to take away.
+struct FileLine {
+    href: String,
+    name: String,
+    rows: u64,
+    bytes: String,
+}
+
+struct TableLines {
+    name: String,
+    rows: u64,
+    bytes: String,
+    files: Vec<FileLine>,
+}
+
+#[derive(Template)]
+#[template(path = "downloads.html")]
+struct DownloadsPage {
+    chrome: Chrome,
+    tables: Vec<TableLines>,
+    formats: Vec<(&'static str, &'static str)>,
+    report: Vec<(String, String)>,
+}
+
+async fn downloads(State(state): State<AppState>) -> Result<Page<DownloadsPage>, ServeError> {
+    let library = Arc::clone(state.library()?);
+    let chrome = Chrome::new(&state, Section::Downloads, "Downloads");
+    let work = move || {
+        let manifest = library.atlas().manifest();
+        let tables = manifest.tables.iter().map(|(name, table)| TableLines {
+            name: name.clone(),
+            rows: table.rows,
+            bytes: view::bytes(table.files.iter().map(|file| file.bytes).sum()),
+            files: (0..).zip(&table.files).map(|(at, file)| file_line(name, at, file)).collect(),
+        });
+        let has_collections = library.atlas().has("collection_groups");
+        let formats = Format::ALL.iter().filter(|_| has_collections);
+        DownloadsPage {
+            chrome,
+            tables: tables.collect(),
+            formats: formats.map(|format| (format.name(), format.file_name())).collect(),
+            report: report_files(&library),
+        }
+    };
+    Ok(Page(state.work(work).await?))
+}
+
+fn file_line(table: &str, at: usize, file: &onionskin_store::manifest::FileEntry) -> FileLine {
+    FileLine {
+        href: format!("/downloads/tables/{table}/{at}.parquet"),
+        name: file.path.clone(),
+        rows: file.rows,
+        bytes: view::bytes(file.bytes),
+    }
+}
+
+/// Tables and figures of the report: where they are, and their names.
+fn report_files(library: &Library) -> Vec<(String, String)> {
+    let root = library.atlas().dir().join("report");
+    let mut found = Vec::new();
+    for folder in ["", "tables", "figures"] {
+        for entry in std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if let Some(name) = entry.file_name().to_str().filter(|_| is_file) {
+                let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+                found.push((format!("/downloads/report/{path}"), path));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+async fn report(State(state): State<AppState>) -> Result<Response, ServeError> {
+    let library = state.library()?;
+    let path = library.atlas().dir().join("report").join("report.html");
+    if !path.is_file() {
+        return Err(ServeError::not_found("the atlas has no report").hint("run `onionskin report ATLAS`"));
+    }
+    let mut response = send(path, "text/html; charset=utf-8", None).await?;
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(REPORT_POLICY));
+    Ok(response)
+}
+
+async fn report_file(
+    State(state): State<AppState>,
+    Path(path): Path<String>,
+) -> Result<Response, ServeError> {
+    let library = state.library()?;
+    let none = || ServeError::not_found("the report has no such file");
+    let relative = PathBuf::from(&path);
+    // Plain names only, and a file of the report: nothing else of this machine can be asked for.
+    let is_plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
+    let is_listed = report_files(library).iter().any(|(_, known)| *known == path);
+    if !is_plain || !is_listed {
+        return Err(none());
+    }
+    let kind = match relative.extension().and_then(|extension| extension.to_str()) {
+        Some("svg") => "image/svg+xml",
+        Some("png") => "image/png",
+        Some("json") => "application/json",
+        Some("csv") => "text/csv; charset=utf-8",
+        Some("html") => "text/html; charset=utf-8",
+        _ => "application/octet-stream",
+    };
+    let name = relative.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    send(library.atlas().dir().join("report").join(relative), kind, name).await
+}
+
+async fn table_file(
+    State(state): State<AppState>,
+    Path((table, file)): Path<(String, String)>,
+) -> Result<Response, ServeError> {
+    let library = state.library()?;
+    let none = || ServeError::not_found("the atlas has no such file").hint("see /downloads");
+    let entry = library.atlas().manifest().tables.get(&table).ok_or_else(none)?;
+    let at: usize = file.strip_suffix(".parquet").and_then(|at| at.parse().ok()).ok_or_else(none)?;
+    let path =
+        library.atlas().files(&table).ok().and_then(|files| files.get(at).cloned()).ok_or_else(none)?;
+    let name =
+        if entry.files.len() == 1 { format!("{table}.parquet") } else { format!("{table}-{at:05}.parquet") };
+    send(path, "application/vnd.apache.parquet", Some(name)).await
+}
+
+async fn filter_file(
+    State(state): State<AppState>,
+    Path(format): Path<String>,
+) -> Result<Response, ServeError> {
+    let library = Arc::clone(state.library()?);
+    let format = format.parse::<Format>().map_err(|error| ServeError::not_found(error.to_string()))?;
+    let work = move || {
+        let report = library.avoid().map_err(|reason| {
+            ServeError::not_found("there is no list of what a crawler can skip").hint(reason)
+        })?;
+        let rendered = format.render(&report.list).map_err(ServeError::internal)?;
+        Ok::<_, ServeError>(rendered.text)
+    };
+    let text = state.work(work).await??;
+    let kind = HeaderValue::from_static("text/plain; charset=utf-8");
+    let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
+    response.headers_mut().insert(header::CONTENT_DISPOSITION, attachment(format.file_name()));
+    Ok(response)
+}
+
+/// To be kept under this name.
+fn attachment(name: &str) -> HeaderValue {
+    // Tables are named by us; what else is in a name would end the header.
+    let name: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
+    HeaderValue::from_str(&format!("attachment; filename=\"{name}\""))
+        .unwrap_or(HeaderValue::from_static("attachment"))
+}
+
+/// A file, some at a time.
+async fn send(path: PathBuf, kind: &'static str, name: Option<String>) -> Result<Response, ServeError> {
+    let file = tokio::fs::File::open(&path)
+        .await
+        .map_err(|error| ServeError::internal(format!("{}: {error}", path.display())))?;
+    let length = file.metadata().await.map_err(ServeError::internal)?.len();
+    let body = Body::from_stream(chunks(file));
+    let mut response = ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    if let Some(name) = name {
+        headers.insert(header::CONTENT_DISPOSITION, attachment(&name));
+    }
+    Ok(response)
+}
+
+fn chunks(file: tokio::fs::File) -> impl futures_util::Stream<Item = std::io::Result<Vec<u8>>> {
+    futures_util::stream::unfold(Some(file), |file| async move {
+        let mut file = file?;
+        let mut chunk = vec![0; 64 << 10];
+        match file.read(&mut chunk).await {
+            Ok(0) => None,
+            Ok(n) => {
+                chunk.truncate(n);
+                Some((Ok(chunk), Some(file)))
+            }
+            Err(error) => Some((Err(error), None)),
+        }
+    })
+}
