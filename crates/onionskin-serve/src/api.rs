@@ -2,7 +2,9 @@
 
 #![allow(unused_qualifications, reason = "what utoipa writes has them")]
 
+pub(crate) mod atlas;
 pub(crate) mod filter;
+pub(crate) mod search;
 pub(crate) mod seen;
 pub(crate) mod server;
 
@@ -39,6 +41,8 @@ struct Base;
 pub(crate) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Base::openapi())
         .merge(server::router())
+        .merge(search::router())
+        .merge(atlas::router())
         .merge(filter::router())
         .merge(seen::router())
 }

@@ -1,10 +1,10 @@
 //! What people see. Every page works without JavaScript.
 
 mod api;
-mod clusters;
-mod collections;
-mod compare;
-mod document;
+pub(crate) mod clusters;
+pub(crate) mod collections;
+pub(crate) mod compare;
+pub(crate) mod document;
 mod downloads;
 mod filter;
 mod home;
