@@ -121,6 +121,12 @@ pub(crate) enum Command {
     /// An index in a folder that is safe against kills and power cuts: an answer to an addition is printed when it is on the disk. Documents are JSON
     /// lines from files or standard input, or those of an atlas. Answers are JSON lines, one a document, in order.
     Seen(Box<crate::commands::seen::SeenArgs>),
+    /// Serve an atlas, an index of seen documents, or both, to browsers and programs.
+    ///
+    /// On this machine only, unless told otherwise. Adding to the index and removing from it needs a token, everything does where other machines can
+    /// reach the server. Ends with code 0 on a signal, when running requests are done; at once on a second one.
+    #[cfg(feature = "serve")]
+    Serve(Box<crate::commands::serve::ServeArgs>),
     /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before starting.
     Plan(PlanArgs),
     /// Make a web with planted copies and known answers.

@@ -13,6 +13,8 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scan;
 pub(crate) mod seen;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod similar;
 pub(crate) mod size;
 pub(crate) mod verify;

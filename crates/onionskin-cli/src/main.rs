@@ -77,6 +77,8 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
         Command::Dedup(dedup) => commands::dedup::run(dedup, &args.global),
         Command::Size(size) => commands::size::run(size, &args.global),
         Command::Seen(seen) => commands::seen::run(seen, &args.global),
+        #[cfg(feature = "serve")]
+        Command::Serve(serve) => commands::serve::run(serve, &args.global),
         Command::Plan(plan) => commands::plan::run(plan, &args.global),
         Command::Generate(generate) => commands::generate::run(generate, &args.global),
         Command::Verify(verify) => commands::verify::run(verify, &args.global),

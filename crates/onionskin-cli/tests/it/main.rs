@@ -11,6 +11,8 @@ mod kill;
 mod report;
 mod run;
 mod seen;
+#[cfg(feature = "serve")]
+mod serve;
 mod similar;
 mod size;
 mod util;

@@ -29,7 +29,7 @@ impl Dir {
     pub fn onionskin(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_onionskin"));
         command.args(arguments).current_dir(self.0.path()).env_remove("RUST_LOG").env("NO_COLOR", "1");
-        command.env_remove("ONIONSKIN_MEMORY").env_remove("ONIONSKIN_THREADS");
+        command.env_remove("ONIONSKIN_MEMORY").env_remove("ONIONSKIN_THREADS").env_remove("ONIONSKIN_TOKEN");
         command
     }
 

@@ -1,0 +1,101 @@
+//! `serve`: pages and an API over an atlas and an index of seen documents.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::ValueHint;
+use onionskin_serve::auth::Token;
+use onionskin_serve::{Config, Limits};
+use onionskin_store::MemoryBudget;
+use serde::Serialize;
+
+use crate::Exit;
+use crate::args::{Global, ResourceArgs};
+use crate::output::print_json;
+
+/// Where the token is when no file is named.
+const TOKEN: &str = "ONIONSKIN_TOKEN";
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// The folder of the atlas.
+    #[arg(value_hint = ValueHint::DirPath, required_unless_present = "seen")]
+    atlas: Option<PathBuf>,
+    /// The folder of an index of seen documents, which is made where there is none. Documents are checked and added under /api/v1/seen.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    seen: Option<PathBuf>,
+    /// Only check: another process adds to the index.
+    #[arg(long, requires = "seen")]
+    seen_read_only: bool,
+    /// Where to listen. Port 0 takes a free one. Anything but this machine's loopback needs a token.
+    #[arg(long, default_value_t = Config::LISTEN, value_name = "ADDRESS:PORT")]
+    listen: SocketAddr,
+    /// A file with the token that callers have to send, 16 characters or more [default: what is in ONIONSKIN_TOKEN]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    token_file: Option<PathBuf>,
+    /// A name by which the server may be called on loopback, besides localhost; can be given again.
+    #[arg(long = "allow-host", value_name = "NAME")]
+    allow_hosts: Vec<String>,
+    /// Connections that are open at a time; further ones wait.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    max_connections: u32,
+    /// Where the inputs of the atlas are now, if not where they were.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    inputs: Option<PathBuf>,
+    #[command(flatten)]
+    resources: ResourceArgs,
+}
+
+/// The one line of `onionskin serve --json`, printed when connections are taken.
+#[derive(Serialize)]
+struct ListeningWire {
+    r#type: &'static str,
+    address: String,
+    url: String,
+}
+
+pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
+    let memory = args.resources.memory.unwrap_or_else(MemoryBudget::default_for_machine);
+    let mut config = Config::new(memory);
+    config.atlas.clone_from(&args.atlas);
+    config.inputs.clone_from(&args.inputs);
+    config.seen.clone_from(&args.seen);
+    config.seen_read_only = args.seen_read_only;
+    config.listen = args.listen;
+    config.token = token(args)?;
+    config.allow_hosts.clone_from(&args.allow_hosts);
+    if let Some(threads) = args.resources.threads {
+        config.threads = usize::from(threads);
+    }
+    config.limits.connections = args.max_connections as usize;
+    let mut told = Ok(());
+    onionskin_serve::run(config, |address| told = tell(address, global))?;
+    told?;
+    Ok(Exit::Done)
+}
+
+fn token(args: &ServeArgs) -> anyhow::Result<Option<Token>> {
+    if let Some(path) = &args.token_file {
+        let place = || format!("reading the token in {}", path.display());
+        let text = std::fs::read_to_string(path).with_context(place)?;
+        return Ok(Some(Token::new(&text).with_context(place)?));
+    }
+    match std::env::var(TOKEN) {
+        Ok(text) => Ok(Some(Token::new(&text).with_context(|| format!("the token in {TOKEN}"))?)),
+        Err(std::env::VarError::NotPresent) => Ok(None),
+        Err(std::env::VarError::NotUnicode(_)) => bail!("the token in {TOKEN} is not text"),
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "for people, beside the data")]
+fn tell(address: SocketAddr, global: &Global) -> anyhow::Result<()> {
+    let url = format!("http://{address}/");
+    if global.json {
+        print_json(&ListeningWire { r#type: "listening", address: address.to_string(), url: url.clone() })?;
+    }
+    if !global.quiet {
+        eprintln!("listening on {url}");
+    }
+    Ok(())
+}
