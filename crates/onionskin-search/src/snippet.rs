@@ -73,27 +73,25 @@ fn best_window(hits: &[(Range<usize>, usize)], wanted: usize) -> Range<usize> {
     best.2
 }
 
-/// The first place from `from` on, up to `to`, at which a word begins.
+/// How far a border may move to a blank. Scripts without blanks are cut where it falls.
+const REACH: usize = 40;
+
+/// Where a word begins: at `from` or a little before, not after `to`.
 fn word_border(text: &str, from: usize, to: usize) -> usize {
-    if from == 0 {
-        return 0;
-    }
-    let from = (from..=to).find(|at| text.is_char_boundary(*at)).unwrap_or(to);
-    let blank = text[from..to].find(char::is_whitespace);
-    let after = blank.map(|blank| from + blank);
-    after.and_then(|at| text[at..to].find(|c: char| !c.is_whitespace()).map(|word| at + word)).unwrap_or(
-        // Scripts without blanks can be cut anywhere; a match at once needs no cut.
-        if blank.is_some() { to } else { from },
-    )
+    let near = (0..=from).rev().take(REACH).filter(|at| text.is_char_boundary(*at));
+    let after_blank = |at: &usize| *at == 0 || text[..*at].ends_with(char::is_whitespace);
+    let at_any = || (from..=to).find(|at| text.is_char_boundary(*at)).unwrap_or(to);
+    near.into_iter().find(after_blank).unwrap_or_else(at_any)
 }
 
-/// The last place before `from`, not before `to`, at which a word ends.
+/// Where a word ends: at `from` or a little before, not before `to`.
 fn last_border(text: &str, from: usize, to: usize) -> usize {
     if from >= text.len() {
         return text.len();
     }
-    let from = (to..=from).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(to);
-    text[to..from].rfind(char::is_whitespace).map_or(from, |blank| to + blank)
+    let near = || (to..=from).rev().take(REACH).filter(|at| text.is_char_boundary(*at));
+    let before_blank = |at: &usize| text[*at..].starts_with(char::is_whitespace);
+    near().find(before_blank).or_else(|| near().next()).unwrap_or(to)
 }
 
 fn push(fragments: &mut Vec<Fragment>, text: &str, is_match: bool) {

@@ -17,6 +17,8 @@ pub struct Config {
     pub inputs: Option<PathBuf>,
     /// Where the full-text index of the atlas is; in the atlas when not given.
     pub index: Option<PathBuf>,
+    /// Make the index although there is one.
+    pub reindex: bool,
     /// The command that reads PDF files apart from this process.
     pub pdf_worker: Vec<String>,
     /// The folder of an index of seen documents.
@@ -47,6 +49,7 @@ impl Config {
             atlas: None,
             inputs: None,
             index: None,
+            reindex: false,
             pdf_worker: Vec::new(),
             seen: None,
             seen_read_only: false,

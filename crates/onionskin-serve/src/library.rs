@@ -26,6 +26,8 @@ pub struct LibraryParams {
     pub pdf_worker: Vec<String>,
     /// Where the full-text index is; in the atlas when not given.
     pub index: Option<PathBuf>,
+    /// Whether the index is made although there is one.
+    pub reindex: bool,
     /// Memory for all of it.
     pub memory: MemoryBudget,
 }
@@ -53,7 +55,12 @@ impl Library {
         let atlas = Atlas::open(&params.atlas)?;
         let texts = TextsParams { inputs: params.inputs.clone(), pdf_worker: params.pdf_worker.clone() };
         let build = BuildParams { texts, memory: params.memory, folder: params.index.clone() };
-        let (index, built) = Index::open_or_build(&atlas, &build, progress)?;
+        let (index, built) = if params.reindex {
+            let built = Index::build(&atlas, &build, progress)?;
+            (Index::open(&atlas, params.index.as_deref())?, Some(built))
+        } else {
+            Index::open_or_build(&atlas, &build, progress)?
+        };
         let copies = Copies::read(&atlas, params.memory.share(1, 2))?;
         let links = Links::read(&atlas, params.memory.share(1, 4))?;
         let recipe = atlas.manifest().recipe.parse().ok();

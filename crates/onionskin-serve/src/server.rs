@@ -19,6 +19,8 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use onionskin::Progress;
+use onionskin::texts::LostInput;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -69,17 +71,25 @@ const PAUSE: Duration = Duration::from_millis(50);
 const OTHER_FILES: u64 = 1024;
 
 /// Serves until a signal comes. Blocks. `listening` is told the address, which is the real one when the port was 0.
-pub fn run(config: Config, listening: impl FnOnce(SocketAddr)) -> Result<(), RunError> {
+/// A full-text index that is missing is made first, while callers wait; `listening` is told what could not be read for it.
+pub fn run(
+    config: Config,
+    progress: &dyn Progress,
+    listening: impl FnOnce(SocketAddr, &[LostInput]),
+) -> Result<(), RunError> {
     let address = config.listen;
     let mut config = config;
     config.limits.connections = room_for_connections(config.limits.connections);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::Start)?;
-    let state = AppState::open(config)?;
+    // An address that is taken is told before an hour of indexing, not after it.
+    let listener =
+        runtime.block_on(async { bind(address) }).map_err(|source| RunError::Listen { address, source })?;
+    let address = listener.local_addr().map_err(|source| RunError::Listen { address, source })?;
+    let state = AppState::open_with(config, progress)?;
     let outcome = runtime.block_on(async {
-        let listener = bind(address).map_err(|source| RunError::Listen { address, source })?;
         let stop = stop_on_signals().map_err(RunError::Start)?;
-        listening(listener.local_addr().map_err(|source| RunError::Listen { address, source })?);
+        listening(address, state.library().map_or(&[], |library| library.lost_inputs()));
         serve(listener, crate::router(state.clone()), &state, stop).await;
         Ok(())
     });

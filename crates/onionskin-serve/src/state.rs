@@ -91,6 +91,7 @@ impl AppState {
                     inputs: config.inputs.clone(),
                     pdf_worker: config.pdf_worker.clone(),
                     index: config.index.clone(),
+                    reindex: config.reindex,
                     memory,
                 };
                 Some(Arc::new(Library::open(params, progress)?))

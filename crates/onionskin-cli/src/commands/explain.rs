@@ -102,13 +102,12 @@ fn say(text: &str) {
 }
 
 fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()> {
-    let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
     let params = ExplainParams {
         atlas: args.atlas.clone(),
         a: args.a.parse()?,
         b: b.parse()?,
         inputs: args.inputs.clone(),
-        pdf_worker: program.map(|program| vec![program, "pdf-worker".to_owned()]).unwrap_or_default(),
+        pdf_worker: super::pdf_worker(),
     };
     let explained = explain(&params)?;
     for (facts, name) in [(&explained.a, &params.a), (&explained.b, &params.b)] {

@@ -54,6 +54,10 @@ pub(crate) struct SearchArgs {
     /// Do not write a report.
     #[arg(long)]
     pub no_report: bool,
+    /// Make the full-text index that `serve` searches, too. Without it the first start of `serve` does.
+    #[cfg(feature = "serve")]
+    #[arg(long)]
+    pub index: bool,
 }
 
 pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
@@ -63,6 +67,10 @@ pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
     bar.finish();
     let summary = result?;
     let page = if args.searches.no_report { None } else { Some(report(&params, global)?) };
+    #[cfg(feature = "serve")]
+    if args.searches.index {
+        super::serve::index(&params.scan.atlas, params.scan.memory, global)?;
+    }
     if global.json {
         tell_machines(&summary, &params, page.as_deref())?;
     } else {

@@ -56,9 +56,6 @@ pub(super) fn params(args: &ScanArgs) -> ScanParams {
 }
 
 fn options(reading: &ReadingArgs) -> Options {
-    // Hostile PDF files are read by a process of their own, which is this program again.
-    let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
-    let pdf_worker = program.map(|program| vec![program, "pdf-worker".to_owned()]).unwrap_or_default();
     Options {
         text_field: reading.text_field.clone(),
         id_field: reading.id_field.clone(),
@@ -68,7 +65,7 @@ fn options(reading: &ReadingArgs) -> Options {
         format: reading.format,
         max_record_bytes: reading.max_record_bytes.bytes(),
         any_status: reading.any_status,
-        extract: ExtractOptions { pdf: reading.pdf, pdf_worker, ..ExtractOptions::default() },
+        extract: ExtractOptions { pdf: reading.pdf, pdf_worker: super::pdf_worker(), ..ExtractOptions::default() },
         ..Options::default()
     }
 }

@@ -1,18 +1,21 @@
 //! `serve`: pages and an API over an atlas and an index of seen documents.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueHint;
+use onionskin::texts::{LostInput, TextsParams};
+use onionskin_search::{BuildParams, Index};
 use onionskin_serve::auth::Token;
 use onionskin_serve::{Config, Limits};
-use onionskin_store::MemoryBudget;
+use onionskin_store::{Atlas, MemoryBudget};
 use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
 use crate::output::print_json;
+use crate::progress::Bar;
 
 /// Where the token is when no file is named.
 const TOKEN: &str = "ONIONSKIN_TOKEN";
@@ -43,6 +46,12 @@ pub(crate) struct ServeArgs {
     /// Where the inputs of the atlas are now, if not where they were.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     inputs: Option<PathBuf>,
+    /// Where the full-text index is, or is put [default: in the atlas]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "atlas")]
+    index: Option<PathBuf>,
+    /// Make the full-text index again although there is one, as after inputs have come back.
+    #[arg(long, requires = "atlas")]
+    reindex: bool,
     #[command(flatten)]
     resources: ResourceArgs,
 }
@@ -60,6 +69,9 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
     let mut config = Config::new(memory);
     config.atlas.clone_from(&args.atlas);
     config.inputs.clone_from(&args.inputs);
+    config.index.clone_from(&args.index);
+    config.reindex = args.reindex;
+    config.pdf_worker = super::pdf_worker();
     config.seen.clone_from(&args.seen);
     config.seen_read_only = args.seen_read_only;
     config.listen = args.listen;
@@ -70,9 +82,40 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
     }
     config.limits.connections = args.max_connections as usize;
     let mut told = Ok(());
-    onionskin_serve::run(config, |address| told = tell(address, global))?;
+    let bar = Bar::new(global);
+    let result = onionskin_serve::run(config, &bar, |address, lost| {
+        bar.finish();
+        warn_of_lost(lost, global);
+        told = tell(address, global);
+    });
+    bar.finish();
+    result?;
     told?;
     Ok(Exit::Done)
+}
+
+/// Makes the full-text index of an atlas, where there is none that fits.
+pub(crate) fn index(atlas: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Result<()> {
+    let atlas = Atlas::open(atlas)?;
+    let texts = TextsParams { inputs: None, pdf_worker: super::pdf_worker() };
+    let bar = Bar::new(global);
+    let result = Index::open_or_build(&atlas, &BuildParams { texts, memory, folder: None }, &bar);
+    bar.finish();
+    if let (_, Some(built)) = result? {
+        warn_of_lost(&built.lost, global);
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "for people, beside the data")]
+fn warn_of_lost(lost: &[LostInput], global: &Global) {
+    for input in lost.iter().filter(|_| !global.quiet) {
+        let LostInput { input, documents, reason } = input;
+        eprintln!("warning: {input}: {reason}; {documents} documents are found by title and address alone");
+    }
+    if !lost.is_empty() && !global.quiet {
+        eprintln!("hint: name the folder that the inputs are in with --inputs, and give --reindex");
+    }
 }
 
 fn token(args: &ServeArgs) -> anyhow::Result<Option<Token>> {

@@ -228,7 +228,6 @@ pub(crate) fn run(args: &SizeArgs, global: &Global) -> anyhow::Result<Exit> {
 }
 
 fn params(args: &SizeArgs) -> SizeParams {
-    let program = std::env::current_exe().ok().and_then(|path| path.to_str().map(str::to_owned));
     let engines = &args.engines;
     let correction = match engines.weights {
         WeightsArg::Pages => Correction::Pages,
@@ -276,7 +275,7 @@ fn params(args: &SizeArgs) -> SizeParams {
         texts: engines.texts.clone(),
         fetch: engines.fetch,
         inputs: engines.inputs.clone(),
-        pdf_worker: program.map(|program| vec![program, "pdf-worker".to_owned()]).unwrap_or_default(),
+        pdf_worker: super::pdf_worker(),
         memory: args.memory.unwrap_or_else(MemoryBudget::default_for_machine),
         work_dir: std::env::temp_dir().join(format!("onionskin-size-{}", std::process::id())),
         ..SizeParams::new(args.members.clone())
