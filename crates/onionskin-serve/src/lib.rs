@@ -84,7 +84,9 @@ fn assemble(state: AppState, more: Router<AppState>) -> Router {
     let (api, document) = api::router().split_for_parts();
     // The second router of a state has the same routes.
     let _ = state.api().set(api::ApiDocument::new(document, &state));
-    let worth_it = SizeAbove::new(WORTH_COMPRESSING).and(NotForContentType::IMAGES);
+    // Tables are compressed already.
+    let tables = NotForContentType::const_new("application/vnd.apache.parquet");
+    let worth_it = SizeAbove::new(WORTH_COMPRESSING).and(NotForContentType::IMAGES).and(tables);
     let with = |state: &AppState| state.clone();
     // The last layer is the outermost.
     Router::new()

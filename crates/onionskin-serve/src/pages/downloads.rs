@@ -10,6 +10,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use futures_util::StreamExt;
 use onionskin_mirror::avoid::Format;
 use tokio::io::AsyncReadExt;
 
@@ -201,7 +202,7 @@ async fn send(path: PathBuf, kind: &'static str, name: Option<String>) -> Result
 }
 
 fn chunks(file: tokio::fs::File) -> impl futures_util::Stream<Item = std::io::Result<Vec<u8>>> {
-    futures_util::stream::unfold(Some(file), |file| async move {
+    let chunks = futures_util::stream::unfold(Some(file), |file| async move {
         let mut file = file?;
         let mut chunk = vec![0; 64 << 10];
         match file.read(&mut chunk).await {
@@ -212,5 +213,7 @@ fn chunks(file: tokio::fs::File) -> impl futures_util::Stream<Item = std::io::Re
             }
             Err(error) => Some((Err(error), None)),
         }
-    })
+    });
+    // What compresses an answer asks once more after the end.
+    chunks.fuse()
 }

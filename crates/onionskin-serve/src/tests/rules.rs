@@ -27,7 +27,7 @@ fn every_answer_has_the_headers() {
         let answer = server.get(path);
         assert_eq!(answer.header("content-security-policy"), CONTENT_SECURITY_POLICY, "{path}");
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
-        assert_eq!(answer.header("referrer-policy"), "no-referrer", "{path}");
+        assert_eq!(answer.header("referrer-policy"), "same-origin", "{path}");
         assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{path}");
         assert_eq!(answer.header("cross-origin-opener-policy"), "same-origin", "{path}");
         let caching = if path.starts_with("/assets/") {
