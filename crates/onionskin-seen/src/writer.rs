@@ -95,6 +95,8 @@ impl Seen {
         }
         let catalogue = Catalogue { params, generation: 0, next: 2, wal: 1, removed: None, runs: vec![] };
         begin_wal(&options, dir, catalogue.wal)?;
+        // The catalogue must not be there without the log that it names.
+        options.storage.sync_dir(dir).map_err(|e| IoError::new("syncing", dir, e))?;
         if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             options.storage.sync_dir(parent).map_err(|e| IoError::new("syncing", parent, e))?;
         }

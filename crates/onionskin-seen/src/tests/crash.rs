@@ -72,19 +72,19 @@ fn check_faults(fault: Fault) {
                 assert_eq!(acknowledged, 0, "operation {nth}");
                 Seen::create(&at, params("w4-rabin64-6x14r2", false), options(5)).unwrap()
             }
-            other => other.unwrap_or_else(|error| panic!("operation {nth}: {error}")),
+            other => other.unwrap_or_else(|error| panic!("operation {nth}, {fault:?}: {error}")),
         };
         let found = verify(&at).unwrap();
         // The copy of the catalogue may not have been written yet.
         let harmless = |path: &Path| path.ends_with("catalogue.copy");
-        assert!(found.findings.iter().all(|f| harmless(&f.path)), "operation {nth}: {found:?}");
+        assert!(found.findings.iter().all(|f| harmless(&f.path)), "operation {nth}, {fault:?}: {found:?}");
         let keys = living(&seen);
         let set: BTreeSet<u64> = keys.iter().copied().collect();
         assert_eq!(keys.len(), set.len(), "operation {nth}: a document is there twice");
         // A batch that was not acknowledged is there whole, or not at all.
         let there = (acknowledged..=BATCHES.min(acknowledged + 1)).find(|n| states[*n as usize] == set);
         let Some(there) = there else {
-            panic!("operation {nth}: {keys:?} after {acknowledged} batches were acknowledged")
+            panic!("operation {nth}, {fault:?}: {keys:?} after {acknowledged} batches were acknowledged")
         };
         for key in &set {
             let answer = seen.check(&Text::lone(key / 10 * 10 + key % 10 / 2, 6).probe()).unwrap().unwrap();
@@ -115,6 +115,11 @@ fn an_input_output_error_at_any_operation_loses_nothing() {
 }
 
 #[test]
+fn a_sync_that_fails_and_takes_its_pages_along_loses_nothing() {
+    check_faults(Fault::LostSync);
+}
+
+#[test]
 fn a_kill_at_any_operation_loses_nothing() {
     check_faults(Fault::Kill);
 }
@@ -122,4 +127,13 @@ fn a_kill_at_any_operation_loses_nothing() {
 #[test]
 fn a_power_cut_at_any_operation_loses_nothing() {
     check_faults(Fault::PowerCut);
+}
+
+/// Anything that was not synced may be there or not, in parts.
+#[test]
+fn a_power_cut_that_keeps_some_of_what_was_not_synced_loses_nothing() {
+    let cuts = if std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some() { 40 } else { 3 };
+    for seed in 0..cuts {
+        check_faults(Fault::TornCut(seed));
+    }
 }
