@@ -115,6 +115,9 @@ struct IntakeArgs {
     /// End a batch as soon as nothing more is there to read: for programs that wait for answers before they go on.
     #[arg(long)]
     interactive: bool,
+    /// Documents that wait in the log, and in memory, before they become a file of the index.
+    #[arg(long, default_value_t = Options::TABLE_DOCUMENTS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    log_documents: u32,
     /// The field with the text; `metadata.text` goes into an object.
     #[arg(long, default_value = "text", value_name = "NAME")]
     text_field: String,
@@ -210,10 +213,11 @@ fn memory(resources: &ResourceArgs) -> MemoryBudget {
 
 fn open_index(args: &IntakeArgs, verb: Verb, atlas: Option<&Atlas>) -> anyhow::Result<Index> {
     let memory = memory(&args.resources);
+    let options = || Options { table_documents: args.log_documents, ..Options::new(memory) };
     let index = if verb == Verb::Check {
         Index::Reading(Box::new(Reader::open(&args.dir, memory)?))
     } else {
-        match Seen::open(&args.dir, Options::new(memory)) {
+        match Seen::open(&args.dir, options()) {
             Err(SeenError::Missing(_)) => {
                 let (recipe, seed) = match atlas {
                     Some(atlas) => recipe_of(atlas)?,
@@ -221,7 +225,7 @@ fn open_index(args: &IntakeArgs, verb: Verb, atlas: Option<&Atlas>) -> anyhow::R
                 };
                 let recipe = args.recipe.clone().unwrap_or(recipe);
                 let params = Params::new(&recipe, args.seed.unwrap_or(seed), !args.numeric_ids)?;
-                Index::Writing(Box::new(Seen::create(&args.dir, params, Options::new(memory))?))
+                Index::Writing(Box::new(Seen::create(&args.dir, params, options())?))
             }
             other => Index::Writing(Box::new(other?)),
         }
