@@ -37,7 +37,7 @@
 //! the heir. Features of copies are not kept, so an heir is found by what was like the centre.
 //!
 //! **One writer, many readers.** [`Seen`] holds a lock on the folder; a [`Reader`] sees what the catalogue and the log hold at the time, and again after
-//! [`Reader::refresh`]. Files that are no longer in use are unlinked; who has them open can go on reading.
+//! [`Reader::refresh`]; a [`SharedReader`] is one for many threads. Files that are no longer in use are unlinked; who has them open can go on reading.
 
 mod blocks;
 mod catalogue;
@@ -53,7 +53,7 @@ mod writer;
 
 pub use catalogue::{Catalogue, Params};
 pub use error::SeenError;
-pub use reader::Reader;
+pub use reader::{Reader, SharedReader};
 pub use verify::{Finding, Repair, Verification, repair, verify};
 pub use view::{Match, Probe, Stats};
 pub use writer::{Document, Options, Outcome, Seen};

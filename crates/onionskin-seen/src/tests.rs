@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use onionskin_store::MemoryBudget;
 
 use crate::testing::{Text, fast_dir, living, options, params};
-use crate::{Reader, Seen, SeenError};
+use crate::{Reader, Seen, SeenError, SharedReader};
 
 #[test]
 fn a_copy_is_told_with_its_name() {
@@ -138,6 +138,53 @@ fn what_is_acknowledged_is_seen_by_readers_beside_the_writer() {
         }
     });
     assert_eq!(living(&seen), (0..DOCUMENTS).collect::<Vec<_>>());
+}
+
+/// One reader for several threads, beside a writer that adds, merges and compacts.
+#[test]
+fn a_shared_reader_sees_what_was_committed_before_its_refresh() {
+    const DOCUMENTS: u64 = 2000;
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    let writer = Seen::create(&at, params("w4-rabin64-6x14r2", false), options(40)).unwrap();
+    let writer = std::sync::Mutex::new(writer);
+    let shared = SharedReader::new(Reader::open(&at, MemoryBudget::from_mib(16)).unwrap());
+    let visible = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let (shared, visible) = (&shared, &visible);
+            scope.spawn(move || {
+                loop {
+                    let before = visible.load(Ordering::Acquire);
+                    for id in (thread..before).step_by(13) {
+                        let answer = shared.check(&Text::lone(id, 6).probe()).unwrap().unwrap();
+                        assert_eq!((answer.key, answer.exact), (id, true), "of {before}");
+                    }
+                    if before == DOCUMENTS {
+                        break;
+                    }
+                }
+            });
+        }
+        for id in 0..DOCUMENTS {
+            let mut seen = writer.lock().unwrap();
+            assert_eq!(seen.add_if_new(&Text::lone(id, 6).document(id, "")).unwrap().seen, None);
+            if id % 10 == 9 {
+                if id % 500 == 499 {
+                    seen.compact().unwrap()
+                } else {
+                    seen.commit().unwrap()
+                }
+                if id % 20 == 19 {
+                    shared.refresh_beside(&seen).unwrap()
+                } else {
+                    shared.refresh().unwrap()
+                }
+                visible.store(id + 1, Ordering::Release);
+            }
+        }
+    });
+    assert_eq!(shared.with(Reader::stats).documents, DOCUMENTS);
 }
 
 #[test]

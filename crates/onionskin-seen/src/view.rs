@@ -22,6 +22,13 @@ pub struct Probe<'a> {
     pub features: &'a [u64],
 }
 
+impl<'a> Probe<'a> {
+    /// Looks for a text by its fingerprint and features.
+    pub fn new(text_fp: u64, features: &'a [u64]) -> Probe<'a> {
+        Probe { text_fp, features }
+    }
+}
+
 /// What a document is a copy of.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Match {

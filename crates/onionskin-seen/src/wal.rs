@@ -168,13 +168,25 @@ pub(crate) fn replay(
     path: &Path,
     number: u64,
     bytes: &[u8],
-    mut at: Position,
-    mut apply: impl FnMut(Change) -> Result<(), SeenError>,
+    at: Position,
+    apply: impl FnMut(Change) -> Result<(), SeenError>,
 ) -> Result<Position, SeenError> {
     if bytes.get(..HEADER) != Some(&header(number)) {
         return Err(SeenError::damaged(path, "its header is wrong"));
     }
-    while let Some(payload) = record(number, bytes, at.offset as usize, at.sequence) {
+    let rest = bytes.get(at.offset as usize..).unwrap_or_default();
+    replay_rest(path, number, rest, at, apply)
+}
+
+/// The same, of the bytes from the position on: for those who have read the others before.
+pub(crate) fn replay_rest(
+    path: &Path,
+    number: u64,
+    mut rest: &[u8],
+    mut at: Position,
+    mut apply: impl FnMut(Change) -> Result<(), SeenError>,
+) -> Result<Position, SeenError> {
+    while let Some(payload) = record(number, rest, 0, at.sequence) {
         let mut input = payload;
         while !input.is_empty() {
             let change = Change::decode(&mut input).ok_or_else(|| {
@@ -182,7 +194,9 @@ pub(crate) fn replay(
             })?;
             apply(change)?;
         }
-        at.offset += (RECORD_HEADER + payload.len()) as u64;
+        let len = RECORD_HEADER + payload.len();
+        rest = &rest[len..];
+        at.offset += len as u64;
         at.sequence += 1;
     }
     Ok(at)

@@ -157,6 +157,11 @@ impl Seen {
         &self.view
     }
 
+    /// The files that are open.
+    pub(crate) fn runs(&self) -> &[Arc<Run>] {
+        &self.view.runs
+    }
+
     /// How large it is.
     pub fn stats(&self) -> Stats {
         self.view.stats(&self.dir)

@@ -5,8 +5,8 @@
 
 use onionskin_core::{Analyzer, Recipe, RecipeError};
 pub use onionskin_seen::{
-    Document, Finding, Match, Options, Outcome, Params, Probe, Reader, Repair, Seen, SeenError, Stats,
-    Verification, repair, verify,
+    Document, Finding, Match, Options, Outcome, Params, Probe, Reader, Repair, Seen, SeenError, SharedReader,
+    Stats, Verification, repair, verify,
 };
 use onionskin_store::table::{DocumentBatch, DocumentsReader, FeaturesReader};
 use onionskin_store::{Atlas, AtlasError, TableError};
