@@ -40,7 +40,7 @@ fn main() {
             let batch_start = Instant::now();
             for _ in 0..batch {
                 let (text_fp, features) = features(added);
-                let probe = Probe { text_fp, features: &features };
+                let probe = Probe::new(text_fp, &features);
                 let outcome = seen.add_if_new(&Document { probe, key: added, name: "" }).unwrap();
                 assert!(outcome.seen.is_none());
                 added += 1;
@@ -81,7 +81,7 @@ fn tell(dir: &Path, memory: MemoryBudget, added: u64, what: &str) {
             let there = check % 2 == 0;
             let id = rng.next_u64() % added;
             let (text_fp, features) = features(if there { id } else { u64::MAX - id });
-            let answer = reader.check(&Probe { text_fp, features: &features }).unwrap();
+            let answer = reader.check(&Probe::new(text_fp, &features)).unwrap();
             assert_eq!(answer.map(|answer| answer.key), there.then_some(id));
             found += u64::from(there);
         }

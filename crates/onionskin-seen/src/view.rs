@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use onionskin_core::sketch::estimate_resemblance;
 use onionskin_core::{FeatureFilter, scramble};
 use onionskin_store::MemoryBudget;
 
@@ -10,7 +11,7 @@ use crate::catalogue::{Catalogue, Params};
 use crate::error::SeenError;
 use crate::memtable::Memtable;
 use crate::removed::{NOBODY, Removed};
-use crate::run::{FP_MASK, KEY_BITS, Record, Run};
+use crate::run::{FP_MASK, KEY_BITS, LOST_MINIMUM, Record, Run};
 use crate::wal::Change;
 
 /// A document that is looked for: the fingerprint of its text and its features. A document without words has neither and is never looked for.
@@ -20,12 +21,27 @@ pub struct Probe<'a> {
     pub text_fp: u64,
     /// k features.
     pub features: &'a [u64],
+    /// k·s minima, for an index with sketches. Others do not look at them.
+    pub sketch: &'a [u32],
+    /// Documents whose estimated resemblance is less are not near. With 0, the features decide. Needs an index with sketches. Exact copies are told
+    /// whatever it is.
+    pub threshold: f64,
 }
 
 impl<'a> Probe<'a> {
     /// Looks for a text by its fingerprint and features.
     pub fn new(text_fp: u64, features: &'a [u64]) -> Probe<'a> {
-        Probe { text_fp, features }
+        Probe { text_fp, features, sketch: &[], threshold: 0.0 }
+    }
+
+    /// With minima, for an index with sketches.
+    pub fn with_sketch(self, sketch: &'a [u32]) -> Probe<'a> {
+        Probe { sketch, ..self }
+    }
+
+    /// Only documents of this estimated resemblance or more are near.
+    pub fn with_threshold(self, threshold: f64) -> Probe<'a> {
+        Probe { threshold, ..self }
     }
 }
 
@@ -42,7 +58,7 @@ pub struct Match {
     pub exact: bool,
     /// Features that agree, of k. In a document that has inherited the place of a removed one: with that one.
     pub shared: usize,
-    /// What the shared features tell of the resemblance; 1 for an exact copy.
+    /// The share of minima that agree, in an index with sketches; else what the shared features tell of the resemblance. 1 for an exact copy.
     pub resemblance: f64,
     /// The number of the centre that the document is recorded with.
     pub centre: u32,
@@ -67,6 +83,8 @@ pub struct Stats {
     pub bytes: u64,
     /// Of them, names.
     pub name_bytes: u64,
+    /// Of them, sketches.
+    pub sketch_bytes: u64,
 }
 
 impl Stats {
@@ -96,13 +114,14 @@ pub(crate) struct Found {
     pub crowded: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Hit {
     pub doc: u32,
     /// As it is in the records: not its heir.
     pub centre: u32,
     pub shared: usize,
     pub exact: bool,
+    pub resemblance: f64,
 }
 
 /// See the module.
@@ -181,11 +200,19 @@ impl View {
         Ok(())
     }
 
-    /// Looks for a document. An exact copy is the answer before any near one, then the one that shares most, then the oldest.
+    /// Looks for a document. An exact copy is the answer before any near one, then the one that resembles it most (shares most features, in an
+    /// index without sketches), then the oldest.
     pub(crate) fn find(&self, probe: &Probe<'_>) -> Result<Found, SeenError> {
         let k = self.filter.k();
         if probe.features.len() != k {
             return Err(SeenError::Features { expected: k, found: probe.features.len() });
+        }
+        let minima = self.params.minima();
+        if minima > 0 && probe.sketch.len() != minima {
+            return Err(SeenError::Minima { expected: minima, found: probe.sketch.len() });
+        }
+        if minima == 0 && probe.threshold > 0.0 {
+            return Err(SeenError::NoSketches);
         }
         let mut found = Found::default();
         let (mut candidates, mut list) = (Vec::new(), Vec::new());
@@ -204,15 +231,18 @@ impl View {
                 continue;
             }
             let Some(doc) = self.removed.stand_in(centre) else { continue };
-            let hit = Hit { doc, centre, shared, exact: false };
+            let resemblance = self.resemblance(centre, shared, probe)?;
+            let hit = Hit { doc, centre, shared, exact: false, resemblance };
             // Equal texts share all features, but some may have been lost to damage or in a crowd.
             if self.record(doc)?.is_some_and(|record| record.fp == fp) {
-                let hit = Hit { exact: true, ..hit };
+                let hit = Hit { exact: true, resemblance: 1.0, ..hit };
                 exact = Some(exact.map_or(hit, |best| if best.doc < doc { best } else { hit }));
             }
-            let better =
-                |best: Hit| (shared, std::cmp::Reverse(doc)) > (best.shared, std::cmp::Reverse(best.doc));
-            if found.hit.is_none_or(better) {
+            let better = |best: Hit| {
+                let order = resemblance.total_cmp(&best.resemblance).then(shared.cmp(&best.shared));
+                order.then(best.doc.cmp(&doc)).is_gt()
+            };
+            if resemblance >= probe.threshold && found.hit.is_none_or(better) {
                 found.hit = Some(hit);
             }
         }
@@ -225,6 +255,32 @@ impl View {
         }
         found.hit = exact.or(found.hit);
         Ok(found)
+    }
+
+    /// What is known of the resemblance to a centre.
+    fn resemblance(&self, centre: u32, shared: usize, probe: &Probe<'_>) -> Result<f64, SeenError> {
+        let by_features = estimate(self.filter, shared);
+        let minima = self.params.minima();
+        if minima == 0 {
+            return Ok(by_features);
+        }
+        let share = |sketch: &[u32]| {
+            // A sketch that was lost to damage tells nothing.
+            if sketch.iter().all(|minimum| *minimum == LOST_MINIMUM) {
+                return by_features;
+            }
+            estimate_resemblance(sketch, probe.sketch).value
+        };
+        Ok(self.sketch(centre)?.map_or(by_features, |sketch| share(&sketch)))
+    }
+
+    /// The minima of a centre, in an index with sketches.
+    pub(crate) fn sketch(&self, doc: u32) -> Result<Option<Vec<u32>>, SeenError> {
+        let numbers = |bytes: &[[u8; 4]]| bytes.iter().map(|minimum| u32::from_le_bytes(*minimum)).collect();
+        match self.runs.iter().find(|run| run.contains(doc)) {
+            Some(run) => run.sketch(doc, numbers),
+            None => Ok(self.memtable.sketch(doc, self.params.minima()).map(<[u32]>::to_vec)),
+        }
     }
 
     /// The oldest document with this text, among those that are indexed by it.
@@ -240,7 +296,7 @@ impl View {
                 let shared =
                     near.filter(|hit| hit.centre == record.centre).map_or(self.filter.k(), |hit| hit.shared);
                 let shared = if record.centre == doc { self.filter.k() } else { shared };
-                return Ok(Some(Hit { doc, centre: record.centre, shared, exact: true }));
+                return Ok(Some(Hit { doc, centre: record.centre, shared, exact: true, resemblance: 1.0 }));
             }
         }
         Ok(None)
@@ -250,7 +306,6 @@ impl View {
     pub(crate) fn describe(&self, hit: Hit) -> Result<Match, SeenError> {
         let key = self.record(hit.doc)?.map_or(0, |record| record.key);
         let name = if self.params.names { Some(self.name_of(hit.doc, key)?) } else { None };
-        let resemblance = if hit.exact { 1.0 } else { estimate(self.filter, hit.shared) };
         let shared = if hit.exact { self.filter.k() } else { hit.shared };
         Ok(Match {
             doc: hit.doc,
@@ -258,7 +313,7 @@ impl View {
             name,
             exact: hit.exact,
             shared,
-            resemblance,
+            resemblance: hit.resemblance,
             centre: hit.centre,
         })
     }
@@ -281,12 +336,13 @@ impl View {
     /// Does what the log says.
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
-            Change::Add { fp, centre, key, name, features, by_text } => {
+            Change::Add { fp, centre, key, name, features, sketch, by_text } => {
                 let doc = self.documents();
                 let is_centre = *centre == NOBODY;
                 self.memtable_centres += u64::from(is_centre);
                 let centre = if is_centre { doc } else { *centre };
                 self.memtable.push(Record { fp: fp & FP_MASK, centre, key: *key }, name.as_deref());
+                self.memtable.push_sketch(sketch);
                 for (place, feature) in features.iter().enumerate() {
                     self.memtable.post(feature_key(place, *feature), doc);
                 }
@@ -336,6 +392,7 @@ impl View {
             in_log: self.memtable.docs().into(),
             bytes,
             name_bytes: (name_bytes + self.memtable.names.len() as u64).min(bytes),
+            sketch_bytes: sum(|run| run.meta().all_sketch_bytes()) + self.memtable.sketches.len() as u64 * 4,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::testing::faulty::{Fault, Faulty};
 use crate::testing::{Text, fast_dir, living, options, params, with_storage};
-use crate::{Seen, SeenError, verify};
+use crate::{Params, Seen, SeenError, verify};
 
 const BATCHES: u64 = 9;
 
@@ -27,10 +27,17 @@ fn states() -> Vec<BTreeSet<u64>> {
     states
 }
 
+/// Every other operation is tried with sketches.
+fn kind(nth: u64) -> (Params, usize) {
+    let params = params("w4-rabin64-6x14r2", false);
+    if nth % 2 == 0 { (params, 0) } else { (params.with_sketches(), 84) }
+}
+
 fn work(seen: &mut Seen, from: u64, acknowledged: &mut u64) -> Result<(), SeenError> {
+    let minima = seen.params().minima();
     for batch in from..BATCHES {
         for i in 0..3 {
-            seen.add(&Text::lone(batch * 10 + i / 2, 6).document(batch * 10 + i, ""))?;
+            seen.add(&Text::sketched(batch * 10 + i / 2, 6, minima).document(batch * 10 + i, ""))?;
         }
         if batch % 3 == 2 {
             let oldest = *living(seen).first().unwrap();
@@ -45,8 +52,13 @@ fn work(seen: &mut Seen, from: u64, acknowledged: &mut u64) -> Result<(), SeenEr
     Ok(())
 }
 
-fn whole(at: &Path, storage: std::sync::Arc<Faulty>, acknowledged: &mut u64) -> Result<(), SeenError> {
-    let mut seen = Seen::create(at, params("w4-rabin64-6x14r2", false), with_storage(5, storage))?;
+fn whole(
+    at: &Path,
+    params: Params,
+    storage: std::sync::Arc<Faulty>,
+    acknowledged: &mut u64,
+) -> Result<(), SeenError> {
+    let mut seen = Seen::create(at, params, with_storage(5, storage))?;
     work(&mut seen, 0, acknowledged)?;
     seen.close()
 }
@@ -59,7 +71,7 @@ fn check_faults(fault: Fault) {
         let at = dir.path().join("seen");
         let storage = Faulty::new(nth, fault);
         let mut acknowledged = 0;
-        let result = whole(&at, storage.clone(), &mut acknowledged);
+        let result = whole(&at, kind(nth).0, storage.clone(), &mut acknowledged);
         storage.power_cut();
         if storage.failures() == 0 {
             result.unwrap();
@@ -70,7 +82,7 @@ fn check_faults(fault: Fault) {
         let mut seen = match Seen::open(&at, options(5)) {
             Err(SeenError::Missing(_)) => {
                 assert_eq!(acknowledged, 0, "operation {nth}");
-                Seen::create(&at, params("w4-rabin64-6x14r2", false), options(5)).unwrap()
+                Seen::create(&at, kind(nth).0, options(5)).unwrap()
             }
             other => other.unwrap_or_else(|error| panic!("operation {nth}, {fault:?}: {error}")),
         };
@@ -87,7 +99,8 @@ fn check_faults(fault: Fault) {
             panic!("operation {nth}, {fault:?}: {keys:?} after {acknowledged} batches were acknowledged")
         };
         for key in &set {
-            let answer = seen.check(&Text::lone(key / 10 * 10 + key % 10 / 2, 6).probe()).unwrap().unwrap();
+            let text = Text::sketched(key / 10 * 10 + key % 10 / 2, 6, kind(nth).1);
+            let answer = seen.check(&text.probe()).unwrap().unwrap();
             assert!(answer.exact, "operation {nth}: {key}");
         }
         work(&mut seen, there, &mut acknowledged).unwrap();

@@ -10,7 +10,7 @@ use redb::{
 };
 
 use crate::testing::{Text, fast_dir, living, options, params};
-use crate::{Match, Reader, Seen};
+use crate::{Document, Match, Reader, Seen};
 
 const K: usize = 3;
 /// Features that must agree.
@@ -30,9 +30,10 @@ trait Rows {
     fn entries(&self) -> Vec<Entry>;
     /// Makes these all there is.
     fn replace(&mut self, entries: Vec<Entry>);
-    /// Founds the next group.
-    fn found(&mut self, features: &[u64]);
-    fn groups(&self) -> usize;
+    /// Founds the next group, by a text.
+    fn found(&mut self, text: usize, features: &[u64]);
+    /// The texts that have founded groups.
+    fn founders(&self) -> Vec<usize>;
     /// Groups that share features with these, and how many.
     fn sharing(&self, features: &[u64]) -> BTreeMap<usize, usize>;
     fn reopen(&mut self) {}
@@ -42,7 +43,7 @@ trait Rows {
 #[derive(Default)]
 struct Lists {
     entries: Vec<Entry>,
-    founders: Vec<Vec<u64>>,
+    founders: Vec<(usize, Vec<u64>)>,
 }
 
 impl Rows for Lists {
@@ -58,17 +59,22 @@ impl Rows for Lists {
         self.entries = entries;
     }
 
-    fn found(&mut self, features: &[u64]) {
-        self.founders.push(features.to_vec());
+    fn found(&mut self, text: usize, features: &[u64]) {
+        self.founders.push((text, features.to_vec()));
     }
 
-    fn groups(&self) -> usize {
-        self.founders.len()
+    fn founders(&self) -> Vec<usize> {
+        self.founders.iter().map(|founder| founder.0).collect()
     }
 
     fn sharing(&self, features: &[u64]) -> BTreeMap<usize, usize> {
         let shared = |founder: &Vec<u64>| founder.iter().zip(features).filter(|(a, b)| a == b).count();
-        self.founders.iter().map(shared).enumerate().filter(|(_, shared)| *shared > 0).collect()
+        self.founders
+            .iter()
+            .map(|founder| shared(&founder.1))
+            .enumerate()
+            .filter(|(_, shared)| *shared > 0)
+            .collect()
     }
 }
 
@@ -82,7 +88,8 @@ struct Redb {
 const FEATURES: MultimapTableDefinition<(u64, u64), u64> = MultimapTableDefinition::new("features");
 /// Key, text, group, whether living.
 const DOCUMENTS: TableDefinition<u64, (u64, u64, u64, bool)> = TableDefinition::new("documents");
-const COUNTS: TableDefinition<&str, u64> = TableDefinition::new("counts");
+/// Groups to the texts that have founded them.
+const FOUNDERS: TableDefinition<u64, u64> = TableDefinition::new("founders");
 
 impl Redb {
     fn create(path: PathBuf) -> Redb {
@@ -91,7 +98,7 @@ impl Redb {
         redb.write(|change| {
             change.open_multimap_table(FEATURES).unwrap();
             change.open_table(DOCUMENTS).unwrap();
-            change.open_table(COUNTS).unwrap();
+            change.open_table(FOUNDERS).unwrap();
         });
         redb
     }
@@ -132,20 +139,20 @@ impl Rows for Redb {
         });
     }
 
-    fn found(&mut self, features: &[u64]) {
-        let group = self.groups() as u64;
+    fn found(&mut self, text: usize, features: &[u64]) {
+        let group = self.founders().len() as u64;
         self.write(|change| {
             let mut table = change.open_multimap_table(FEATURES).unwrap();
             for (place, feature) in (0..).zip(features) {
                 table.insert((place, *feature), group).unwrap();
             }
-            change.open_table(COUNTS).unwrap().insert("groups", group + 1).unwrap();
+            change.open_table(FOUNDERS).unwrap().insert(group, text as u64).unwrap();
         });
     }
 
-    fn groups(&self) -> usize {
-        let counts = self.database().begin_read().unwrap().open_table(COUNTS).unwrap();
-        counts.get("groups").unwrap().map_or(0, |count| count.value() as usize)
+    fn founders(&self) -> Vec<usize> {
+        let founders = self.database().begin_read().unwrap().open_table(FOUNDERS).unwrap();
+        founders.iter().unwrap().map(|row| row.unwrap().1.value() as usize).collect()
     }
 
     fn sharing(&self, features: &[u64]) -> BTreeMap<usize, usize> {
@@ -179,23 +186,44 @@ impl Entry {
 struct Oracle<R> {
     texts: Vec<Text>,
     rows: R,
+    /// Of an index with sketches.
+    threshold: f64,
+}
+
+/// Place of a document, its group, features shared, whether exact, resemblance.
+#[derive(Clone, Copy)]
+struct Best {
+    at: usize,
+    group: usize,
+    shared: usize,
+    exact: bool,
+    resemblance: f64,
 }
 
 impl<R: Rows> Oracle<R> {
-    /// Place of the document, its group, features shared, whether exact.
-    fn find(&self, text: usize) -> Option<(usize, usize, usize, bool)> {
+    fn find(&self, text: usize) -> Option<Best> {
         let entries = self.rows.entries();
-        let same = |entry: &Entry| entry.living && self.texts[entry.text] == self.texts[text];
+        let same = |entry: &Entry| entry.living && self.texts[entry.text].fp == self.texts[text].fp;
         if let Some(at) = entries.iter().position(same) {
-            return Some((at, entries[at].group, K, true));
+            return Some(Best { at, group: entries[at].group, shared: K, exact: true, resemblance: 1.0 });
         }
-        let mut best: Option<(usize, usize, usize, bool)> = None;
+        let founders = self.rows.founders();
+        let mut best: Option<Best> = None;
         for (group, shared) in self.rows.sharing(&self.texts[text].features) {
             let oldest = entries.iter().position(|entry| entry.living && entry.group == group);
-            if let Some(at) = oldest.filter(|_| shared >= AGREE)
-                && best.is_none_or(|best| shared > best.2 || shared == best.2 && at < best.0)
+            let Some(at) = oldest.filter(|_| shared >= AGREE) else { continue };
+            let (ours, theirs) = (&self.texts[text].sketch, &self.texts[founders[group]].sketch);
+            let agreeing = ours.iter().zip(theirs).filter(|(a, b)| a == b).count();
+            // 3x2: a feature is two minima.
+            let resemblance = match ours.len() {
+                0 => ((shared as f64 + 0.5) / (K as f64 + 1.0)).sqrt(),
+                n => agreeing as f64 / n as f64,
+            };
+            let rank = (resemblance, shared, std::cmp::Reverse(at));
+            if resemblance >= self.threshold
+                && best.is_none_or(|b| rank > (b.resemblance, b.shared, std::cmp::Reverse(b.at)))
             {
-                best = Some((at, group, shared, false));
+                best = Some(Best { at, group, shared, exact: false, resemblance });
             }
         }
         best
@@ -208,10 +236,10 @@ impl<R: Rows> Oracle<R> {
         }
         let group = found.map_or_else(
             || {
-                self.rows.found(&self.texts[text].features);
-                self.rows.groups() - 1
+                self.rows.found(text, &self.texts[text].features);
+                self.rows.founders().len() - 1
             },
-            |found| found.1,
+            |found| found.group,
         );
         self.rows.push(Entry { key, text, group, living: true });
         true
@@ -262,14 +290,30 @@ struct Case {
     steps: Vec<Step>,
     table: u32,
     memory: MemoryBudget,
+    /// With sketches, and this.
+    threshold: Option<f64>,
+    run_postings: u64,
 }
 
 fn case() -> impl Strategy<Value = Case> {
     let features = prop::collection::vec(prop::collection::vec(0u64..3, K), TEXTS);
     let memory = prop::sample::select(vec![1u64, 20_000, 1 << 20]);
-    let all = (features, prop::collection::vec(step(), 1..60), 1u32..6, memory);
-    all.prop_map(|(features, steps, table, memory)| Case {
-        texts: (100..).zip(features).map(|(fp, features)| Text { fp, features }).collect(),
+    let sketches = prop::collection::vec(prop::collection::vec(0u32..2, 2 * K), TEXTS);
+    let threshold = prop::option::of(prop::sample::select(vec![0.0, 0.5, 0.66, 0.9]));
+    // So few that runs are not merged, and that compaction makes several.
+    let run_postings = prop::sample::select(vec![u64::MAX, 20, 45]);
+    let steps = prop::collection::vec(step(), 1..60);
+    let all = (features, sketches, steps, 1u32..6, memory, threshold, run_postings);
+    all.prop_map(|(features, sketches, steps, table, memory, threshold, run_postings)| Case {
+        texts: (100..)
+            .zip(features.into_iter().zip(sketches))
+            .map(|(fp, (features, sketch))| {
+                let sketch = if threshold.is_some() { sketch } else { vec![] };
+                Text { fp, features, sketch }
+            })
+            .collect(),
+        threshold,
+        run_postings,
         steps,
         table,
         memory: MemoryBudget::from_bytes(memory),
@@ -277,22 +321,29 @@ fn case() -> impl Strategy<Value = Case> {
 }
 
 fn check(case: &Case, rows: impl Rows) -> Result<(), TestCaseError> {
-    let Case { texts, steps, table, memory } = case;
+    let Case { texts, steps, table, memory, .. } = case;
+    let threshold = case.threshold.unwrap_or(0.0);
     let dir = fast_dir();
     let at = dir.path().join("seen");
-    let settings = || crate::Options { memory: *memory, ..options(*table) };
-    let mut seen = Seen::create(&at, params("w4-rabin64-3x2r2", false), settings()).unwrap();
+    let settings = || crate::Options { memory: *memory, run_postings: case.run_postings, ..options(*table) };
+    let mut params = params("w4-rabin64-3x2r2", false);
+    params.sketches = case.threshold.is_some();
+    let document = |text: usize, key| Document {
+        probe: texts[text].probe().with_threshold(threshold),
+        ..texts[text].document(key, "")
+    };
+    let mut seen = Seen::create(&at, params, settings()).unwrap();
     let mut reader = Reader::open(&at, *memory).unwrap();
-    let mut oracle = Oracle { texts: texts.clone(), rows };
+    let mut oracle = Oracle { texts: texts.clone(), rows, threshold };
     for (key, step) in (1u64..).zip(steps) {
         let n = oracle.rows.entries().len();
         match step {
             Step::Add(text) => {
-                seen.add(&texts[*text].document(key, "")).unwrap();
+                seen.add(&document(*text, key)).unwrap();
                 oracle.add(key, *text, true);
             }
             Step::AddIfNew(text) => {
-                let outcome = seen.add_if_new(&texts[*text].document(key, "")).unwrap();
+                let outcome = seen.add_if_new(&document(*text, key)).unwrap();
                 prop_assert_eq!(outcome.doc.is_some(), oracle.add(key, *text, false));
             }
             Step::Remove(places) if n > 0 => {
@@ -318,23 +369,36 @@ fn check(case: &Case, rows: impl Rows) -> Result<(), TestCaseError> {
                 oracle.rows.reopen();
             }
         }
-        let told = |answer: Option<Match>| answer.map(|m| (m.key, m.shared, m.exact, m.doc as usize));
+        let told =
+            |answer: Option<Match>| answer.map(|m| (m.key, m.shared, m.exact, m.doc as usize, m.resemblance));
         let committed = matches!(step, Step::Commit | Step::Compact | Step::Close | Step::Kill);
         if committed {
             reader.refresh().unwrap();
         }
         let entries = oracle.rows.entries();
         for (text, at) in texts.iter().zip(0..) {
-            let expected = oracle.find(at).map(|(at, _, shared, exact)| (entries[at].key, shared, exact, at));
-            let found = told(seen.check(&text.probe()).unwrap());
+            let expected =
+                oracle.find(at).map(|b| (entries[b.at].key, b.shared, b.exact, b.at, b.resemblance));
+            let probe = text.probe().with_threshold(threshold);
+            let found = told(seen.check(&probe).unwrap());
             prop_assert_eq!(found, expected, "text {} after {:?}", at, step);
             if committed {
-                let found = told(reader.check(&text.probe()).unwrap());
+                let found = told(reader.check(&probe).unwrap());
                 prop_assert_eq!(found, expected, "reader, text {} after {:?}", at, step);
             }
         }
         let expected: Vec<_> = entries.iter().filter(|entry| entry.living).map(|entry| entry.key).collect();
         prop_assert_eq!(living(&seen), expected);
+        if matches!(step, Step::Compact) {
+            let postings: Vec<u64> = seen.runs().iter().map(|run| run.meta().postings).collect();
+            prop_assert!(postings.iter().all(|n| *n <= case.run_postings), "{:?}", postings);
+            // No two neighbours would fit into one.
+            prop_assert!(
+                postings.windows(2).all(|two| two[0] + two[1] > case.run_postings),
+                "{:?}",
+                postings
+            );
+        }
     }
     seen.close().unwrap();
     let found = crate::verify(&at).unwrap();
