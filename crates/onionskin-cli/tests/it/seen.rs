@@ -74,6 +74,40 @@ fn mistakes_are_told() {
 }
 
 #[test]
+fn sketches_tell_how_near() {
+    let dir = Dir::new();
+    let words = |from: u64, to: u64| (from..to).map(|word| format!("word{word} ")).collect::<String>();
+    // 197 shingles of four words against 193 of them and 4 others: 193 / 201.
+    let document = |id: &str, text: String| format!("{{\"id\":{id:?},\"text\":{text:?}}}\n");
+    let input = document("a", words(0, 200)) + &document("b", words(4, 204)) + &document("c", words(0, 200));
+    dir.write("in.jsonl", &input);
+    let answers = lines(&dir.run(&["seen", "add", "index", "in.jsonl", "--sketches"]));
+    assert_eq!(statuses(&answers), ["new", "near", "exact"]);
+    let told = answers[1]["of"]["resemblance"].as_f64().unwrap();
+    let error = (193.0 / 201.0 * 8.0 / 201.0 / 84.0f64).sqrt();
+    assert!((told - 193.0 / 201.0).abs() < 4.0 * error, "{told}");
+    assert!((told * 84.0 - (told * 84.0).round()).abs() < 1e-9, "{told} is no share of 84");
+    let stats = dir.json(&["seen", "stats", "index"]);
+    assert_eq!((&stats["minima"], &stats["sketch_bytes"]), (&84.into(), &348.into()));
+    let b = document("e", words(4, 204) + "end");
+    let check = |threshold: &str| {
+        let arguments = ["seen", "check", "index", "--threshold", threshold];
+        lines(&dir.run_with_input(&arguments, b.as_bytes()))[0]["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!((check("0.8"), check("1")), ("near".to_owned(), "new".to_owned()));
+
+    let plain = ["seen", "add", "plain", "in.jsonl"];
+    lines(&dir.run(&plain));
+    let outcome = dir.run(&[&plain[..], &["--sketches"]].concat());
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("keeps no sketches; --sketches is for new ones"), "{}", outcome.stderr);
+    let outcome = dir.run(&["seen", "check", "plain", "in.jsonl", "--threshold", "0.9"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("keeps no sketches"), "{}", outcome.stderr);
+    assert_eq!(dir.run(&["seen", "check", "index", "in.jsonl", "--threshold", "2"]).code, 2);
+}
+
+#[test]
 fn numbers_for_names() {
     let dir = Dir::new();
     let input = format!("{{\"id\":7,\"text\":{:?}}}\n{{\"id\":\"x\",\"text\":\"one\"}}\n", text(1));
