@@ -15,7 +15,7 @@ use crate::run::RunMeta;
 pub(crate) const FILE: &str = "catalogue";
 /// The same again, written after it: what is left when it is damaged.
 pub(crate) const COPY: &str = "catalogue.copy";
-const MAGIC: &str = "onionskin-seen";
+pub(crate) const MAGIC: &str = "onionskin-seen";
 const VERSION: u32 = 1;
 /// Of an index with sketches, so that older programs say what they lack. Others stay as they were.
 const VERSION_SKETCHES: u32 = 2;

@@ -53,7 +53,7 @@ mod writer;
 
 pub use catalogue::{Catalogue, Params};
 pub use error::SeenError;
-pub use reader::{Reader, SharedReader};
+pub use reader::{Entry, Reader, SharedReader, is_index};
 pub use verify::{Finding, Repair, Verification, repair, verify};
 pub use view::{Match, Probe, Stats};
 pub use writer::{Document, Options, Outcome, Seen};

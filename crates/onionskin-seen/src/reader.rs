@@ -7,9 +7,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use onionskin_store::{IoError, MemoryBudget};
 
-use crate::catalogue::{Catalogue, Params};
+use crate::catalogue::{self, Catalogue, Params};
 use crate::error::SeenError;
-use crate::run::Run;
+use crate::run::{FP_MASK, Record, Run};
 use crate::view::{Match, Probe, Stats, View};
 use crate::wal::{self, Change, Position};
 use crate::writer::Seen;
@@ -133,10 +133,60 @@ impl Reader {
         self.view.check(probe)
     }
 
+    /// Every document that was not removed, in order.
+    pub fn each_document<E: From<SeenError>>(
+        &self,
+        mut visit: impl FnMut(Entry<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let view = &self.view;
+        let mut tell = |doc: u32, record: Record| {
+            if view.removed.is_removed(doc) {
+                return Ok(());
+            }
+            let name = view.name(doc, record)?;
+            let key = if name.is_some() { 0 } else { record.key };
+            visit(Entry { text_fp: record.fp, key, name: name.as_deref() })
+        };
+        for run in &view.runs {
+            for document in run.documents() {
+                let (doc, record) = document?;
+                tell(doc, record)?;
+            }
+        }
+        let table = &view.memtable;
+        (table.first..).zip(&table.records).try_for_each(|(doc, record)| tell(doc, *record))
+    }
+
     /// How large it is.
     pub fn stats(&self) -> Stats {
         self.view.stats(&self.dir)
     }
+}
+
+/// A document that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// The part of its text's fingerprint that is kept: [`Entry::TEXT_BITS`].
+    pub text_fp: u64,
+    /// Its key; 0 in an index of names.
+    pub key: u64,
+    /// Its name, in an index of names.
+    pub name: Option<&'a str>,
+}
+
+impl Entry<'_> {
+    /// The bits of a text's fingerprint that an index keeps: the lowest 48.
+    pub const TEXT_BITS: u64 = FP_MASK;
+}
+
+/// Whether a folder is an index, by what its catalogue or its copy begins with.
+pub fn is_index(dir: &Path) -> bool {
+    let begins = |name: &str| {
+        let mut head = [0; catalogue::MAGIC.len()];
+        let read = File::open(dir.join(name)).and_then(|mut file| file.read_exact(&mut head));
+        read.is_ok() && head == *catalogue::MAGIC.as_bytes()
+    };
+    begins(catalogue::FILE) || begins(catalogue::COPY)
 }
 
 /// A reader for many threads, beside one that writes: in this process or in another.
