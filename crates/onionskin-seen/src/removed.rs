@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use onionskin_store::storage::Storage;
+use onionskin_store::storage::{Disk, Storage};
 
 use crate::blocks::{BlockFile, BlockWriter};
 use crate::error::SeenError;
@@ -90,3 +90,18 @@ impl Removed {
         Ok(removed)
     }
 }
+
+/// Reads a file of the removed with this content, through a file in a folder; returns how many there are.
+pub fn parse_content(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
+    let mut out = BlockWriter::create(&Disk, &Removed::path(dir, 1), 1)?;
+    out.write(content)?;
+    out.finish()?;
+    let removed = Removed::read(dir, 1, content.len() as u64 / 8)?;
+    for (doc, _) in removed.iter() {
+        let _ = (removed.stand_in(doc), removed.inherited_from(doc));
+    }
+    Ok(removed.len())
+}
+
+#[cfg(test)]
+mod tests;

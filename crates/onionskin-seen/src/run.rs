@@ -9,7 +9,7 @@
 
 use std::path::{Path, PathBuf};
 
-use onionskin_store::storage::Storage;
+use onionskin_store::storage::{Disk, Storage};
 
 use crate::blocks::{BlockFile, BlockStream, BlockWriter, PAYLOAD, disk_len};
 use crate::error::SeenError;
@@ -636,6 +636,10 @@ impl Salvage {
 
     /// A name, if it is sound.
     pub(crate) fn name(&self, place: u64) -> Option<Vec<u8>> {
+        // A place that is no place would go beyond all numbers.
+        if place > self.meta.names {
+            return None;
+        }
         let at = self.meta.names_at() + place;
         let len = u64::from(u16::from_le_bytes(self.read(at)?));
         if place + 2 + len > self.meta.names {
@@ -705,6 +709,59 @@ impl Salvage {
         }
         Ok(())
     }
+}
+
+/// Reads a run of this content, through a file in a folder, in every way that there is; returns how many postings could be read.
+///
+/// The first bytes say how large its parts are; the rest is what is in them, and zeros where it ends before.
+pub fn parse_content(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
+    let damaged = || SeenError::damaged(dir, "too short to say what is in it");
+    let (sizes, mut content) = content.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let [first, docs, docs_high, centres, postings, postings_high, names, minima] = sizes.map(u32::from);
+    let docs = (docs + 256 * (docs_high % 4)).max(1);
+    let meta = RunMeta {
+        number: 1,
+        first,
+        docs,
+        centres: centres.min(docs),
+        postings: (postings + 256 * (postings_high % 4)).into(),
+        names: names.into(),
+        minima: minima % 16,
+    };
+    let mut out = BlockWriter::create(&Disk, &meta.path(dir), meta.number)?;
+    out.write(&meta.header())?;
+    let mut left = meta.content_len() - HEADER as u64;
+    while left > 0 {
+        let n = usize::try_from(left).unwrap_or(usize::MAX).min(content.len());
+        let n = if n == 0 { out.write(&[0]).map(|()| 1)? } else { out.write(&content[..n]).map(|()| n)? };
+        content = content.get(n..).unwrap_or_default();
+        left -= n as u64;
+    }
+    out.finish()?;
+    let salvage = Run::open_damaged(dir, meta)?;
+    let mut read = 0;
+    salvage.postings(|_, _| {
+        read += 1;
+        Ok(())
+    })?;
+    for in_memory in [false, true] {
+        let Ok(run) = Run::open(dir, meta, in_memory) else { continue };
+        let _ = run.check_sketches();
+        let mut out = Vec::new();
+        for document in run.documents() {
+            let (doc, record) = document?;
+            let _ = (run.name(record.key), run.sketch(doc, <[[u8; 4]]>::len), run.record(doc));
+            let _ = (salvage.record(doc), salvage.name(record.key), salvage.sketch(doc));
+            let _ = run.lookup(record.fp << (KEY_BITS - 48), 9, &mut out);
+            out.clear();
+        }
+        let mut postings = run.postings()?;
+        while let Ok(Some((key, _))) = postings.next() {
+            let _ = run.lookup(key, 9, &mut out);
+            out.clear();
+        }
+    }
+    Ok(read)
 }
 
 #[cfg(test)]

@@ -437,7 +437,7 @@ impl Seen {
             for document in run.documents() {
                 let (doc, mut record) = document?;
                 if self.view.params.names {
-                    record.key += names_before;
+                    record.key = record.key.saturating_add(names_before);
                 }
                 writer.push_document(doc, record)?;
             }

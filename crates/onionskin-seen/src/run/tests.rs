@@ -90,6 +90,16 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn any_content_is_read_or_an_error(content in prop::collection::vec(any::<u8>(), 0..3000)) {
+        let dir = fast_dir();
+        let _ = parse_content(dir.path(), &content);
+    }
+}
+
 #[test]
 fn a_posting_is_56_bits_for_every_size() {
     for docs in [1, 2, 3, 4, 5, 1000, 1 << 20, (1 << 20) + 1, u32::MAX] {
