@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use onionskin_store::storage::{Disk, Storage};
 
-use crate::blocks::{BlockFile, BlockWriter};
+use crate::blocks::{BlockFile, BlockWriter, Room};
 use crate::error::SeenError;
 
 /// No document has this number.
@@ -80,7 +80,7 @@ impl Removed {
         let path = Removed::path(dir, number);
         let len =
             count.checked_mul(8).ok_or_else(|| SeenError::damaged(&path, "its length is impossible"))?;
-        let file = BlockFile::open(&path, number, len)?;
+        let file = BlockFile::open(&path, number, len, Room::Some)?;
         let mut stream = file.stream(0);
         let mut removed = Removed::default();
         for _ in 0..count {

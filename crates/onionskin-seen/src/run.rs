@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use onionskin_store::storage::{Disk, Storage};
 
-use crate::blocks::{BlockFile, BlockStream, BlockWriter, PAYLOAD, disk_len};
+use crate::blocks::{BlockFile, BlockStream, BlockWriter, PAYLOAD, Room, disk_len};
 use crate::error::SeenError;
 
 const MAGIC: &[u8; 8] = b"oskseenR";
@@ -313,8 +313,13 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn open(dir: &Path, meta: RunMeta, directory_in_memory: bool) -> Result<Run, SeenError> {
-        let file = BlockFile::open(&meta.path(dir), meta.number, meta.content_len())?;
+    pub(crate) fn open(
+        dir: &Path,
+        meta: RunMeta,
+        directory_in_memory: bool,
+        room: Room,
+    ) -> Result<Run, SeenError> {
+        let file = BlockFile::open(&meta.path(dir), meta.number, meta.content_len(), room)?;
         if !file.with_range(0, HEADER, |header| header == meta.header())? {
             return Err(SeenError::damaged(file.path(), "its header is not what the catalogue says"));
         }
@@ -453,11 +458,35 @@ impl Run {
         posting.ok_or_else(|| SeenError::damaged(self.file.path(), "a posting is cut off"))
     }
 
+    /// Where the postings of a key are, if it has any.
+    #[inline]
+    pub(crate) fn locate(&self, key: u64) -> Result<Located, SeenError> {
+        let (start, end) = self.bucket_range(self.shape.bucket(key))?;
+        Ok(Located { key, start, end })
+    }
+
+    /// Begins to bring postings near.
+    #[inline]
+    pub(crate) fn touch(&self, located: &Located) -> u8 {
+        self.file.touch(self.meta.postings_at() + located.start * POSTING as u64)
+    }
+
     /// Appends the documents under a key, oldest first, until there are `most` in `out`.
+    #[cfg(test)]
     pub(crate) fn lookup(&self, key: u64, most: usize, out: &mut Vec<u32>) -> Result<(), SeenError> {
+        self.read_located(&self.locate(key)?, most, out)
+    }
+
+    /// The same where the place is known.
+    pub(crate) fn read_located(
+        &self,
+        located: &Located,
+        most: usize,
+        out: &mut Vec<u32>,
+    ) -> Result<(), SeenError> {
         /// Postings of a bucket that are read at once.
         const FEW: u64 = 256;
-        let (mut start, end) = self.bucket_range(self.shape.bucket(key))?;
+        let Located { key, mut start, end } = *located;
         let rest = self.shape.rest(key);
         let (doc_bits, first) = (self.shape.doc_bits, self.meta.first);
         if end - start > FEW {
@@ -543,11 +572,19 @@ impl Run {
 
     /// Reads the sound part of a damaged file.
     pub(crate) fn open_damaged(dir: &Path, meta: RunMeta) -> Result<Salvage, SeenError> {
-        let file = BlockFile::open_any(&meta.path(dir), meta.number, meta.content_len())?;
+        let file = BlockFile::open_any(&meta.path(dir), meta.number, meta.content_len(), Room::Some)?;
         file.set_limit(64 << 20);
         let sound = (0..file.blocks()).map(|block| file.read_block(block).is_ok()).collect();
         Ok(Salvage { meta, file, sound })
     }
+}
+
+/// Where the postings of a key are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Located {
+    key: u64,
+    start: u64,
+    end: u64,
 }
 
 /// See [`Run::documents`].
@@ -618,14 +655,24 @@ impl Salvage {
         self.sound.iter().filter(|sound| !**sound).count() as u64
     }
 
-    fn read<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
+    fn is_sound(&self, offset: u64, len: u64) -> bool {
         let payload = PAYLOAD as u64;
-        let blocks = offset / payload..=(offset + N as u64 - 1) / payload;
-        let mut sound = blocks.map(|block| self.sound.get(block as usize).copied().unwrap_or(false));
-        if !sound.all(|sound| sound) {
+        let mut blocks = offset / payload..=(offset + len.max(1) - 1) / payload;
+        blocks.all(|block| self.sound.get(block as usize).copied().unwrap_or(false))
+    }
+
+    fn read<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
+        if !self.is_sound(offset, N as u64) {
             return None;
         }
         self.file.with_range(offset, N, |bytes| bytes.first_chunk().copied()).ok()?
+    }
+
+    fn read_vec(&self, offset: u64, len: usize) -> Option<Vec<u8>> {
+        if !self.is_sound(offset, len as u64) {
+            return None;
+        }
+        self.file.with_range(offset, len, <[u8]>::to_vec).ok()
     }
 
     /// A document, if it is sound.
@@ -645,7 +692,7 @@ impl Salvage {
         if place + 2 + len > self.meta.names {
             return None;
         }
-        (0..len).map(|i| self.read::<1>(at + 2 + i).map(|[byte]| byte)).collect()
+        if len == 0 { Some(Vec::new()) } else { self.read_vec(at + 2, len as usize) }
     }
 
     /// The minima of a centre, if they are sound.
@@ -654,8 +701,8 @@ impl Salvage {
         let group = self.meta.groups_at() + u64::from(place / GROUP) * GROUP_BYTES as u64;
         let nth = nth_centre(&self.read(group)?, place % GROUP).filter(|nth| *nth < self.meta.centres)?;
         let at = self.meta.sketches_at() + u64::from(nth) * self.meta.sketch_bytes() as u64;
-        let minima = 0..u64::from(self.meta.minima);
-        minima.map(|i| self.read(at + i * 4).map(u32::from_le_bytes)).collect()
+        let bytes = self.read_vec(at, self.meta.sketch_bytes())?;
+        Some(bytes.as_chunks().0.iter().map(|minimum| u32::from_le_bytes(*minimum)).collect())
     }
 
     /// Where buckets begin, as far as it can be told.
@@ -717,8 +764,8 @@ impl Salvage {
 pub fn parse_content(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
     let damaged = || SeenError::damaged(dir, "too short to say what is in it");
     let (sizes, mut content) = content.split_first_chunk::<8>().ok_or_else(damaged)?;
-    let [first, docs, docs_high, centres, postings, postings_high, names, minima] = sizes.map(u32::from);
-    let docs = (docs + 256 * (docs_high % 4)).max(1);
+    let [first, first_high, docs, centres, postings, postings_high, names, minima] = sizes.map(u32::from);
+    let (first, docs) = (first << 20 | first_high, docs.max(1));
     let meta = RunMeta {
         number: 1,
         first,
@@ -745,19 +792,23 @@ pub fn parse_content(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
         Ok(())
     })?;
     for in_memory in [false, true] {
-        let Ok(run) = Run::open(dir, meta, in_memory) else { continue };
+        let room = if in_memory { Room::All } else { Room::Some };
+        let Ok(run) = Run::open(dir, meta, in_memory, room) else { continue };
         let _ = run.check_sketches();
         let mut out = Vec::new();
         for document in run.documents() {
             let (doc, record) = document?;
             let _ = (run.name(record.key), run.sketch(doc, <[[u8; 4]]>::len), run.record(doc));
-            let _ = (salvage.record(doc), salvage.name(record.key), salvage.sketch(doc));
-            let _ = run.lookup(record.fp << (KEY_BITS - 48), 9, &mut out);
+            if in_memory {
+                let _ = (salvage.record(doc), salvage.name(record.key), salvage.sketch(doc));
+            }
+            let key = record.fp << (KEY_BITS - 48);
+            let _ = run.locate(key).and_then(|located| run.read_located(&located, 9, &mut out));
             out.clear();
         }
         let mut postings = run.postings()?;
         while let Ok(Some((key, _))) = postings.next() {
-            let _ = run.lookup(key, 9, &mut out);
+            let _ = run.locate(key).and_then(|located| run.read_located(&located, 9, &mut out));
             out.clear();
         }
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use onionskin_store::IoError;
 
+use crate::blocks::Room;
 use crate::catalogue::{self, Catalogue};
 use crate::error::SeenError;
 use crate::reader::is_gone;
@@ -111,7 +112,7 @@ fn verify_wal(path: &Path, number: u64) -> Result<u64, SeenError> {
 }
 
 fn verify_run(dir: &Path, meta: &RunMeta, documents: u32) -> Result<(), SeenError> {
-    let run = Run::open(dir, *meta, true)?;
+    let run = Run::open(dir, *meta, true, Room::Some)?;
     let path = run.file().path();
     for block in 0..run.file().blocks() {
         run.file().read_block(block)?;

@@ -7,11 +7,12 @@ use onionskin_core::sketch::estimate_resemblance;
 use onionskin_core::{FeatureFilter, scramble};
 use onionskin_store::MemoryBudget;
 
+use crate::blocks::Room;
 use crate::catalogue::{Catalogue, Params};
 use crate::error::SeenError;
 use crate::memtable::Memtable;
 use crate::removed::{NOBODY, Removed};
-use crate::run::{FP_MASK, KEY_BITS, LOST_MINIMUM, Record, Run};
+use crate::run::{FP_MASK, KEY_BITS, LOST_MINIMUM, Located, Record, Run, RunMeta};
 use crate::wal::Change;
 
 /// A document that is looked for: the fingerprint of its text and its features. A document without words has neither and is never looked for.
@@ -106,6 +107,14 @@ pub(crate) fn text_key(fp: u64) -> u64 {
     scramble(fp ^ scramble(u64::MAX)) >> (u64::BITS - KEY_BITS)
 }
 
+/// Keys that are looked up together.
+const KEYS: usize = 16;
+
+/// Bytes of memory for the blocks of a run: three quarters of the budget, by the sizes of runs.
+fn block_share(memory: MemoryBudget, run: &RunMeta, all: u64) -> u64 {
+    memory.share(3, 4).share(run.disk_len(), all.max(1)).bytes()
+}
+
 /// What a search has found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
@@ -145,11 +154,16 @@ impl View {
     ) -> Result<View, SeenError> {
         let directories: u64 = catalogue.runs.iter().map(|run| run.directory_bytes()).sum();
         let in_memory = directories <= memory.bytes() / 4;
+        let all = catalogue.runs.iter().map(|run| run.disk_len()).sum();
         let mut runs = Vec::with_capacity(catalogue.runs.len());
         for meta in &catalogue.runs {
-            runs.push(match open.iter().find(|run| run.meta() == meta) {
+            // What stays in memory must go when there is no longer room for all.
+            let fits = block_share(memory, meta, all) >= meta.disk_len();
+            let room = if fits { Room::All } else { Room::Some };
+            let usable = |run: &&Arc<Run>| run.meta() == meta && (fits || run.file().room() == Room::Some);
+            runs.push(match open.iter().find(usable) {
                 Some(run) => Arc::clone(run),
-                None => Arc::new(Run::open(dir, *meta, in_memory)?),
+                None => Arc::new(Run::open(dir, *meta, in_memory, room)?),
             });
         }
         let removed = match catalogue.removed {
@@ -172,8 +186,8 @@ impl View {
     pub(crate) fn share_memory(&self, memory: MemoryBudget) {
         let all: u64 = self.runs.iter().map(|run| run.meta().disk_len()).sum();
         for run in &self.runs {
-            let share = memory.share(3, 4).share(run.meta().disk_len(), all.max(1));
-            run.file().set_limit(share.len());
+            let share = block_share(memory, run.meta(), all);
+            run.file().set_limit(usize::try_from(share).unwrap_or(usize::MAX));
         }
     }
 
@@ -188,15 +202,28 @@ impl View {
         }
     }
 
-    fn lookup(&self, key: u64, out: &mut Vec<u32>) -> Result<(), SeenError> {
+    /// The oldest documents under each key, as many as a crowd has at most.
+    fn lookup_all(&self, keys: &[u64], lists: &mut [Vec<u32>]) -> Result<(), SeenError> {
         let most = self.params.crowd as usize;
         for run in &self.runs {
-            if out.len() >= most {
-                return Ok(());
+            // Step by step for all keys, so that memory is waited for once a step and not once a key.
+            let mut located = [Located::default(); KEYS];
+            for (keys, lists) in keys.chunks(KEYS).zip(lists.chunks_mut(KEYS)) {
+                for (key, located) in keys.iter().zip(&mut located) {
+                    *located = run.locate(*key)?;
+                }
+                let located = &located[..keys.len()];
+                std::hint::black_box(located.iter().fold(0, |sum, located| sum ^ run.touch(located)));
+                for (located, list) in located.iter().zip(lists) {
+                    if list.len() < most {
+                        run.read_located(located, most, list)?;
+                    }
+                }
             }
-            run.lookup(key, most, out)?;
         }
-        self.memtable.lookup(key, most, out);
+        for (key, list) in keys.iter().zip(lists) {
+            self.memtable.lookup(*key, most, list);
+        }
         Ok(())
     }
 
@@ -215,13 +242,17 @@ impl View {
             return Err(SeenError::NoSketches);
         }
         let mut found = Found::default();
-        let (mut candidates, mut list) = (Vec::new(), Vec::new());
-        for (place, feature) in probe.features.iter().enumerate() {
-            list.clear();
-            self.lookup(feature_key(place, *feature), &mut list)?;
-            found.crowded |= list.len() >= self.params.crowd as usize;
-            candidates.extend_from_slice(&list);
-        }
+        // The text is looked up with the features, though an exact centre needs it not: together it costs next to nothing.
+        let keys: Vec<u64> = (0..)
+            .zip(probe.features)
+            .map(|(place, feature)| feature_key(place, *feature))
+            .chain([text_key(probe.text_fp)])
+            .collect();
+        let mut lists = vec![Vec::new(); keys.len()];
+        self.lookup_all(&keys, &mut lists)?;
+        let texts = lists.pop().unwrap_or_default();
+        found.crowded = lists.iter().any(|list| list.len() >= self.params.crowd as usize);
+        let mut candidates = lists.concat();
         candidates.sort_unstable();
         let fp = probe.text_fp & FP_MASK;
         let mut exact: Option<Hit> = None;
@@ -247,7 +278,7 @@ impl View {
             }
         }
         if exact.is_none_or(|hit| hit.doc != hit.centre) {
-            let copy = self.find_text(fp, text_key(probe.text_fp), found.hit)?;
+            let copy = self.find_text(fp, &texts, found.hit)?;
             exact = match (exact, copy) {
                 (Some(a), Some(b)) => Some(if b.doc < a.doc { b } else { a }),
                 (a, b) => a.or(b),
@@ -284,10 +315,8 @@ impl View {
     }
 
     /// The oldest document with this text, among those that are indexed by it.
-    fn find_text(&self, fp: u64, key: u64, near: Option<Hit>) -> Result<Option<Hit>, SeenError> {
-        let mut list = Vec::new();
-        self.lookup(key, &mut list)?;
-        for doc in list {
+    fn find_text(&self, fp: u64, list: &[u32], near: Option<Hit>) -> Result<Option<Hit>, SeenError> {
+        for &doc in list {
             if self.removed.is_removed(doc) {
                 continue;
             }

@@ -15,6 +15,7 @@ proptest! {
         most in 1usize..300,
         spread in prop::sample::select(vec![1u64, 1 << 20, (1 << 54) / 40]),
         in_memory: bool,
+        stays: bool,
     ) {
         let dir = fast_dir();
         let storage = Faulty::never();
@@ -29,7 +30,8 @@ proptest! {
         }
         let meta = writer.finish().unwrap();
         prop_assert_eq!(meta.centres, 1);
-        let run = Run::open(dir.path(), meta, in_memory).unwrap();
+        let room = if stays { Room::All } else { Room::Some };
+        let run = Run::open(dir.path(), meta, in_memory, room).unwrap();
         run.file().set_limit(if in_memory { 1 << 20 } else { 2 * crate::blocks::BLOCK });
         for key in 0..41 {
             let mut found = Vec::new();
@@ -74,7 +76,7 @@ proptest! {
         writer.push_posting(5, first).unwrap();
         let meta = writer.finish().unwrap();
         prop_assert_eq!(meta.centres as usize, centres.len());
-        let run = Run::open(dir.path(), meta, true).unwrap();
+        let run = Run::open(dir.path(), meta, true, Room::All).unwrap();
         run.check_sketches().unwrap();
         let salvage = Run::open_damaged(dir.path(), meta).unwrap();
         let numbers = |bytes: &[[u8; 4]]| bytes.iter().map(|b| u32::from_le_bytes(*b)).collect::<Vec<_>>();
