@@ -27,8 +27,11 @@
 //! **Passes.** A run is larger than twice all younger runs together, so there are at most log₃ n of them, and a document is rewritten
 //! about log₁.₅ of as many. A check reads one bucket a feature and run.
 //!
-//! **Memory.** The directories, when they fit into a quarter of the budget; blocks of 4 KiB that were read, up to the budget; the table of what is in no run
-//! yet (about 10 MB); 50 bytes for each removed document until the next compaction.
+//! **Sketches** are kept on request, for centres: four bytes a minimum, 336 a document for 84 of them, in a part of the run that nothing else reads. Resemblance is then the
+//! share of minima that agree ([`Probe::with_sketch`], [`Probe::with_threshold`]).
+//!
+//! **Memory.** The directories, when they fit into a quarter of the budget; blocks of 4 KiB that were read, up to the budget, without locks where a whole run
+//! fits; the table of what is in no run yet (about 10 MB, and the sketches of 32 768 documents); 50 bytes for each removed document until the next compaction.
 //!
 //! **Crowds.** Of a feature that has more than [`Params::crowd`] postings the oldest are read, and no more. A centre that meets such a crowd is
 //! indexed by its text too, so that exact copies of it are found all the same.
