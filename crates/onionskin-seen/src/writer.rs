@@ -489,7 +489,7 @@ impl Seen {
         let most = self.options.most_postings();
         // Compacting makes no more of them.
         if self.catalogue.runs.iter().map(|run| run.postings).sum::<u64>() <= most {
-            return Ok(if left == 0 { vec![] } else { vec![0..left] });
+            return Ok((left > 0).then_some(0..left).into_iter().collect());
         }
         let part = left.div_ceil(PARTS).max(1);
         let mut counts = vec![0u64; left.div_ceil(part) as usize];

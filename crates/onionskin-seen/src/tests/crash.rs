@@ -30,7 +30,7 @@ fn states() -> Vec<BTreeSet<u64>> {
 /// Every other operation is tried with sketches.
 fn kind(nth: u64) -> (Params, usize) {
     let params = params("w4-rabin64-6x14r2", false);
-    if nth % 2 == 0 { (params, 0) } else { (params.with_sketches(), 84) }
+    if nth.is_multiple_of(2) { (params, 0) } else { (params.with_sketches(), 84) }
 }
 
 fn work(seen: &mut Seen, from: u64, acknowledged: &mut u64) -> Result<(), SeenError> {
