@@ -6,7 +6,7 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 
 use onionskin_store::IoError;
 use onionskin_store::storage::{Storage, StorageFile};
@@ -102,6 +102,15 @@ struct Slot {
     used: AtomicBool,
 }
 
+/// Blocks that were read.
+#[derive(Debug)]
+enum Blocks {
+    /// There is room for all of them: a block that is there stays, and reading it takes no lock.
+    All(Vec<OnceLock<Box<[u8]>>>),
+    /// There is room for some.
+    Some { slots: Vec<Slot>, kept: AtomicUsize, hand: Mutex<usize> },
+}
+
 /// Reads a file by position and keeps blocks that were read, up to a limit.
 #[derive(Debug)]
 pub(crate) struct BlockFile {
@@ -109,16 +118,14 @@ pub(crate) struct BlockFile {
     path: PathBuf,
     number: u64,
     len: u64,
-    slots: Vec<Slot>,
-    kept: AtomicUsize,
+    blocks: Blocks,
     limit: AtomicUsize,
-    hand: Mutex<usize>,
 }
 
 impl BlockFile {
     /// Opens a file whose content has `len` bytes. Another size is damage.
-    pub(crate) fn open(path: &Path, number: u64, len: u64) -> Result<BlockFile, SeenError> {
-        let file = BlockFile::open_any(path, number, len)?;
+    pub(crate) fn open(path: &Path, number: u64, len: u64, room: Room) -> Result<BlockFile, SeenError> {
+        let file = BlockFile::open_any(path, number, len, room)?;
         let there = file.file.metadata().map_err(|e| IoError::new("reading", path, e))?.len();
         if there != disk_len(len) {
             return Err(SeenError::damaged(path, format!("{there} bytes, it should have {}", disk_len(len))));
@@ -127,21 +134,18 @@ impl BlockFile {
     }
 
     /// Opens a file whatever its size is.
-    pub(crate) fn open_any(path: &Path, number: u64, len: u64) -> Result<BlockFile, SeenError> {
+    pub(crate) fn open_any(path: &Path, number: u64, len: u64, room: Room) -> Result<BlockFile, SeenError> {
         let file = File::open(path).map_err(|e| IoError::new("opening", path, e))?;
-        let blocks = usize::try_from(len.div_ceil(PAYLOAD as u64)).unwrap_or(usize::MAX);
-        let mut slots = Vec::new();
-        slots.resize_with(blocks, Slot::default);
-        Ok(BlockFile {
-            file,
-            path: path.to_owned(),
-            number,
-            len,
-            slots,
-            kept: AtomicUsize::new(0),
-            limit: AtomicUsize::new(0),
-            hand: Mutex::new(0),
-        })
+        let n = usize::try_from(len.div_ceil(PAYLOAD as u64)).unwrap_or(usize::MAX);
+        let blocks = match room {
+            Room::All => Blocks::All((0..n).map(|_| OnceLock::new()).collect()),
+            Room::Some => Blocks::Some {
+                slots: (0..n).map(|_| Slot::default()).collect(),
+                kept: AtomicUsize::new(0),
+                hand: Mutex::new(0),
+            },
+        };
+        Ok(BlockFile { file, path: path.to_owned(), number, len, blocks, limit: AtomicUsize::new(0) })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -149,10 +153,21 @@ impl BlockFile {
     }
 
     pub(crate) fn blocks(&self) -> usize {
-        self.slots.len()
+        match &self.blocks {
+            Blocks::All(slots) => slots.len(),
+            Blocks::Some { slots, .. } => slots.len(),
+        }
     }
 
-    /// Bytes of memory that blocks may take.
+    /// Whether all blocks may stay.
+    pub(crate) fn room(&self) -> Room {
+        match self.blocks {
+            Blocks::All(_) => Room::All,
+            Blocks::Some { .. } => Room::Some,
+        }
+    }
+
+    /// Bytes of memory that blocks may take, where there is room for some.
     pub(crate) fn set_limit(&self, bytes: usize) {
         self.limit.store(bytes, Relaxed);
     }
@@ -192,49 +207,64 @@ impl BlockFile {
     }
 
     /// Lends a block, from memory where it is there.
+    #[inline]
     fn with_block<T>(&self, block: usize, work: impl FnOnce(&[u8]) -> T) -> Result<T, SeenError> {
-        let Some(slot) = self.slots.get(block) else {
-            return Err(SeenError::damaged(&self.path, "a place behind its end is asked for"));
-        };
-        if let Some(bytes) = slot.block.read().unwrap_or_else(PoisonError::into_inner).as_deref() {
-            if !slot.used.load(Relaxed) {
-                slot.used.store(true, Relaxed);
+        match &self.blocks {
+            Blocks::All(slots) => match slots.get(block).and_then(OnceLock::get) {
+                Some(bytes) => Ok(work(bytes)),
+                None => self.read_and_stay(slots, block).map(work),
+            },
+            Blocks::Some { slots, kept, hand } => {
+                let Some(slot) = slots.get(block) else { return Err(self.behind_end()) };
+                if let Some(bytes) = slot.block.read().unwrap_or_else(PoisonError::into_inner).as_deref() {
+                    if !slot.used.load(Relaxed) {
+                        slot.used.store(true, Relaxed);
+                    }
+                    return Ok(work(bytes));
+                }
+                let bytes = self.read_block(block)?;
+                let result = work(&bytes);
+                self.keep(slots, kept, hand, slot, bytes);
+                Ok(result)
             }
-            return Ok(work(bytes));
         }
-        let bytes = self.read_block(block)?;
-        let result = work(&bytes);
-        self.keep(slot, bytes);
-        Ok(result)
     }
 
-    fn keep(&self, slot: &Slot, bytes: Box<[u8]>) {
+    #[cold]
+    fn behind_end(&self) -> SeenError {
+        SeenError::damaged(&self.path, "a place behind its end is asked for")
+    }
+
+    #[cold]
+    fn read_and_stay<'a>(
+        &self,
+        slots: &'a [OnceLock<Box<[u8]>>],
+        block: usize,
+    ) -> Result<&'a [u8], SeenError> {
+        let Some(slot) = slots.get(block) else { return Err(self.behind_end()) };
+        let bytes = self.read_block(block)?;
+        Ok(slot.get_or_init(|| bytes))
+    }
+
+    /// Begins to bring the bytes at an offset near, if their block is in memory. Processors wait for several places in memory at once, but for one
+    /// after the other if what is read at the first decides where to go on: so many are touched, and then looked at.
+    #[inline]
+    pub(crate) fn touch(&self, offset: u64) -> u8 {
+        let Blocks::All(slots) = &self.blocks else { return 0 };
+        let block = slots.get((offset / PAYLOAD as u64) as usize).and_then(OnceLock::get);
+        block.and_then(|bytes| bytes.get((offset % PAYLOAD as u64) as usize)).copied().unwrap_or(0)
+    }
+
+    fn keep(&self, slots: &[Slot], kept: &AtomicUsize, hand: &Mutex<usize>, slot: &Slot, bytes: Box<[u8]>) {
         let limit = self.limit.load(Relaxed);
         if limit < BLOCK {
             return;
         }
-        while self.kept.load(Relaxed) + BLOCK > limit && self.forget_one() {}
+        while kept.load(Relaxed) + BLOCK > limit && forget_one(slots, kept, hand) {}
         let before = slot.block.write().unwrap_or_else(PoisonError::into_inner).replace(bytes);
         if before.is_none() {
-            self.kept.fetch_add(BLOCK, Relaxed);
+            kept.fetch_add(BLOCK, Relaxed);
         }
-    }
-
-    /// Goes round like the hand of a clock and forgets the first block that was not used since it came by last.
-    fn forget_one(&self) -> bool {
-        let mut hand = self.hand.lock().unwrap_or_else(PoisonError::into_inner);
-        for _ in 0..2 * self.slots.len() {
-            *hand = (*hand + 1) % self.slots.len();
-            let slot = &self.slots[*hand];
-            if slot.used.swap(false, Relaxed) {
-                continue;
-            }
-            if slot.block.write().unwrap_or_else(PoisonError::into_inner).take().is_some() {
-                self.kept.fetch_sub(BLOCK, Relaxed);
-                return true;
-            }
-        }
-        false
     }
 
     /// Lends a range of the content; it is put together where it lies in several blocks.
@@ -279,6 +309,32 @@ impl BlockFile {
             at: 0,
         }
     }
+}
+
+/// How much room there is for the blocks of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// For all.
+    All,
+    /// For some, see [`BlockFile::set_limit`].
+    Some,
+}
+
+/// Goes round like the hand of a clock and forgets the first block that was not used since it came by last.
+fn forget_one(slots: &[Slot], kept: &AtomicUsize, hand: &Mutex<usize>) -> bool {
+    let mut hand = hand.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..2 * slots.len() {
+        *hand = (*hand + 1) % slots.len();
+        let slot = &slots[*hand];
+        if slot.used.swap(false, Relaxed) {
+            continue;
+        }
+        if slot.block.write().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+            kept.fetch_sub(BLOCK, Relaxed);
+            return true;
+        }
+    }
+    false
 }
 
 /// Reads a file in large steps.

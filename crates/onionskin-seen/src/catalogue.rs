@@ -15,8 +15,10 @@ use crate::run::RunMeta;
 pub(crate) const FILE: &str = "catalogue";
 /// The same again, written after it: what is left when it is damaged.
 pub(crate) const COPY: &str = "catalogue.copy";
-const MAGIC: &str = "onionskin-seen";
+pub(crate) const MAGIC: &str = "onionskin-seen";
 const VERSION: u32 = 1;
+/// Of an index with sketches, so that older programs say what they lack. Others stay as they were.
+const VERSION_SKETCHES: u32 = 2;
 
 /// What an index is of. All of it changes answers, none of it can be changed later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Params {
     pub names: bool,
     /// Postings of one feature that are read at most.
     pub crowd: u32,
+    /// Whether the minima of centres are kept, so that resemblance is estimated from them: four bytes each, 336 a centre where there are 84.
+    pub sketches: bool,
 }
 
 impl Params {
@@ -37,9 +41,20 @@ impl Params {
 
     /// For documents with names, or with keys.
     pub fn new(recipe: &Recipe, seed: u64, names: bool) -> Result<Params, SeenError> {
-        let params = Params { recipe: features_only(recipe), seed, names, crowd: Params::CROWD };
+        let params =
+            Params { recipe: features_only(recipe), seed, names, crowd: Params::CROWD, sketches: false };
         params.filter()?;
         Ok(params)
+    }
+
+    /// The same with sketches.
+    pub fn with_sketches(self) -> Params {
+        Params { sketches: true, ..self }
+    }
+
+    /// Minima that are kept of a centre: none in an index without sketches.
+    pub fn minima(&self) -> usize {
+        if self.sketches { self.recipe.scheme().sketch_len() } else { 0 }
     }
 
     /// The filter of the recipe.
@@ -94,9 +109,11 @@ impl Catalogue {
     }
 
     pub(crate) fn to_text(&self) -> String {
-        let Params { recipe, seed, names, crowd } = &self.params;
+        let Params { recipe, seed, names, crowd, sketches } = &self.params;
+        let version = if *sketches { VERSION_SKETCHES } else { VERSION };
+        let minima = if *sketches { format!("minima {}\n", self.params.minima()) } else { String::new() };
         let mut text = format!(
-            "{MAGIC} {VERSION}\nrecipe {recipe}\nseed {seed}\nnames {}\ncrowd {crowd}\ngeneration {}\nnext {}\nwal {}\n",
+            "{MAGIC} {version}\nrecipe {recipe}\nseed {seed}\nnames {}\ncrowd {crowd}\n{minima}generation {}\nnext {}\nwal {}\n",
             u8::from(*names),
             self.generation,
             self.next,
@@ -106,7 +123,7 @@ impl Catalogue {
             let _ = writeln!(text, "removed {number} {count}");
         }
         for run in &self.runs {
-            let RunMeta { number, first, docs, centres, postings, names } = run;
+            let RunMeta { number, first, docs, centres, postings, names, minima: _ } = run;
             let _ = writeln!(text, "run {number} {first} {docs} {centres} {postings} {names}");
         }
         let crc = crc32c::crc32c(text.as_bytes());
@@ -128,15 +145,18 @@ impl Catalogue {
         if format!("{told:08x}") != crc {
             return Err(damaged("its checksum is wrong"));
         }
-        match version.parse::<u32>() {
-            Ok(VERSION) => {}
-            Ok(found) => return Err(SeenError::Version { path: path.to_owned(), found, known: VERSION }),
+        let sketches = match version.parse::<u32>() {
+            Ok(VERSION) => false,
+            Ok(VERSION_SKETCHES) => true,
+            Ok(found) => {
+                return Err(SeenError::Version { path: path.to_owned(), found, known: VERSION_SKETCHES });
+            }
             Err(_) => return Err(damaged("its version is no number")),
-        }
-        Catalogue::parse_lines(body).ok_or_else(|| damaged("a line is not understood"))
+        };
+        Catalogue::parse_lines(body, sketches).ok_or_else(|| damaged("a line is not understood"))
     }
 
-    fn parse_lines(body: &str) -> Option<Catalogue> {
+    fn parse_lines(body: &str, sketches: bool) -> Option<Catalogue> {
         let mut lines = body.lines().skip(1);
         let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned);
         let params = Params {
@@ -144,8 +164,13 @@ impl Catalogue {
             seed: field("seed")?.parse().ok()?,
             names: field("names")? == "1",
             crowd: field("crowd")?.parse().ok()?,
+            sketches,
         };
         params.filter().ok()?;
+        if sketches && field("minima")?.parse::<usize>().ok()? != params.minima() {
+            return None;
+        }
+        let minima = params.minima() as u32;
         let (generation, next) = (field("generation")?.parse().ok()?, field("next")?.parse().ok()?);
         let wal = field("wal")?.parse().ok()?;
         let mut catalogue = Catalogue { params, generation, next, wal, removed: None, runs: Vec::new() };
@@ -165,7 +190,7 @@ impl Catalogue {
                     if names >> 56 != 0 {
                         return None;
                     }
-                    catalogue.runs.push(RunMeta { number, first, docs, centres, postings, names });
+                    catalogue.runs.push(RunMeta { number, first, docs, centres, postings, names, minima });
                 }
                 _ => return None,
             }

@@ -20,7 +20,7 @@ pub enum SeenError {
         what: String,
     },
     /// An index of another version.
-    #[error("{}: format v{found} is not known; this program reads v{known}", path.display())]
+    #[error("{}: format v{found} is not known; this program reads v1 to v{known}", path.display())]
     Version {
         /// The catalogue.
         path: PathBuf,
@@ -73,6 +73,19 @@ pub enum SeenError {
         /// As given.
         found: usize,
     },
+    /// Minima of another number.
+    #[error("{found} minima, the index keeps {expected} of a document")]
+    Minima {
+        /// As the recipe says.
+        expected: usize,
+        /// As given.
+        found: usize,
+    },
+    /// A resemblance cannot be asked of an index without sketches.
+    #[error(
+        "the index keeps no sketches, which a threshold is compared with\nhint: sketches are kept from the beginning or not at all; make another index with --sketches"
+    )]
+    NoSketches,
     /// A name that is too long to keep.
     #[error("a name of {0} bytes; at most 65 535 are kept")]
     LongName(usize),

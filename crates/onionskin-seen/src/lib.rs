@@ -27,8 +27,11 @@
 //! **Passes.** A run is larger than twice all younger runs together, so there are at most log₃ n of them, and a document is rewritten
 //! about log₁.₅ of as many. A check reads one bucket a feature and run.
 //!
-//! **Memory.** The directories, when they fit into a quarter of the budget; blocks of 4 KiB that were read, up to the budget; the table of what is in no run
-//! yet (about 10 MB); 50 bytes for each removed document until the next compaction.
+//! **Sketches** are kept on request, for centres: four bytes a minimum, 336 a document for 84 of them, in a part of the run that nothing else reads. Resemblance is then the
+//! share of minima that agree ([`Probe::with_sketch`], [`Probe::with_threshold`]).
+//!
+//! **Memory.** The directories, when they fit into a quarter of the budget; blocks of 4 KiB that were read, up to the budget, without locks where a whole run
+//! fits; the table of what is in no run yet (about 10 MB, and the sketches of 32 768 documents); 50 bytes for each removed document until the next compaction.
 //!
 //! **Crowds.** Of a feature that has more than [`Params::crowd`] postings the oldest are read, and no more. A centre that meets such a crowd is
 //! indexed by its text too, so that exact copies of it are found all the same.
@@ -37,7 +40,7 @@
 //! the heir. Features of copies are not kept, so an heir is found by what was like the centre.
 //!
 //! **One writer, many readers.** [`Seen`] holds a lock on the folder; a [`Reader`] sees what the catalogue and the log hold at the time, and again after
-//! [`Reader::refresh`]. Files that are no longer in use are unlinked; who has them open can go on reading.
+//! [`Reader::refresh`]; a [`SharedReader`] is one for many threads. Files that are no longer in use are unlinked; who has them open can go on reading.
 
 mod blocks;
 mod catalogue;
@@ -53,14 +56,17 @@ mod writer;
 
 pub use catalogue::{Catalogue, Params};
 pub use error::SeenError;
-pub use reader::Reader;
+pub use reader::{Entry, Reader, SharedReader, is_index};
 pub use verify::{Finding, Repair, Verification, repair, verify};
 pub use view::{Match, Probe, Stats};
 pub use writer::{Document, Options, Outcome, Seen};
 
-/// Every parser of this crate as a function of bytes, for fuzzing: each answers any bytes with a value or an error.
+/// Every parser of this crate as a function of bytes, for fuzzing: each answers any bytes with a value or an error. Those of files of blocks are
+/// given content, which gets its checksums: behind those, few bytes would ever come.
 pub mod untrusted {
     pub use crate::catalogue::parse_bytes as catalogue;
+    pub use crate::removed::parse_content as removed;
+    pub use crate::run::parse_content as run;
     pub use crate::wal::parse_bytes as wal;
 }
 

@@ -11,6 +11,9 @@ pub(crate) struct Memtable {
     pub(crate) records: Vec<Record>,
     /// As in a run: two bytes of length, then the name.
     pub(crate) names: Vec<u8>,
+    /// Documents with sketches, in order, and their minima one behind the other.
+    sketched: Vec<u32>,
+    pub(crate) sketches: Vec<u32>,
     /// Only looked up, and sorted before it is written, so its order is nowhere to be seen.
     postings: HashMap<u64, Vec<u32>>,
     pub(crate) n_postings: u64,
@@ -46,6 +49,20 @@ impl Memtable {
             self.names.extend_from_slice(name);
         }
         self.records.push(record);
+    }
+
+    /// The sketch of the document that was pushed last.
+    pub(crate) fn push_sketch(&mut self, sketch: &[u32]) {
+        if !sketch.is_empty() {
+            self.sketched.push(self.next() - 1);
+            self.sketches.extend_from_slice(sketch);
+        }
+    }
+
+    /// The minima of a document.
+    pub(crate) fn sketch(&self, doc: u32, minima: usize) -> Option<&[u32]> {
+        let at = self.sketched.binary_search(&doc).ok()?;
+        self.sketches.get(at * minima..(at + 1) * minima)
     }
 
     pub(crate) fn post(&mut self, key: u64, doc: u32) {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use onionskin_store::storage::Storage;
+use onionskin_store::storage::{Disk, Storage};
 
-use crate::blocks::{BlockFile, BlockWriter};
+use crate::blocks::{BlockFile, BlockWriter, Room};
 use crate::error::SeenError;
 
 /// No document has this number.
@@ -80,7 +80,7 @@ impl Removed {
         let path = Removed::path(dir, number);
         let len =
             count.checked_mul(8).ok_or_else(|| SeenError::damaged(&path, "its length is impossible"))?;
-        let file = BlockFile::open(&path, number, len)?;
+        let file = BlockFile::open(&path, number, len, Room::Some)?;
         let mut stream = file.stream(0);
         let mut removed = Removed::default();
         for _ in 0..count {
@@ -90,3 +90,18 @@ impl Removed {
         Ok(removed)
     }
 }
+
+/// Reads a file of the removed with this content, through a file in a folder; returns how many there are.
+pub fn parse_content(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
+    let mut out = BlockWriter::create(&Disk, &Removed::path(dir, 1), 1)?;
+    out.write(content)?;
+    out.finish()?;
+    let removed = Removed::read(dir, 1, content.len() as u64 / 8)?;
+    for (doc, _) in removed.iter() {
+        let _ = (removed.stand_in(doc), removed.inherited_from(doc));
+    }
+    Ok(removed.len())
+}
+
+#[cfg(test)]
+mod tests;

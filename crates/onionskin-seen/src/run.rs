@@ -1,14 +1,17 @@
 //! A run: the documents of a range of numbers, and postings to them in order of key. Written once, from front to back.
 //!
 //! ```text
-//! header │ documents, 18 bytes each │ names │ postings, 7 bytes each │ zeros │ directory, 4 bytes a bucket
+//! header │ documents, 18 bytes each │ names │ sketches │ postings, 7 bytes each │ zeros │ directory, 4 bytes a bucket
 //! ```
+//!
+//! Sketches are there in an index that keeps them. They begin with 12 bytes for every 64 documents: how many centres there are before, and a
+//! bit for each that is one. Then the minima of centres follow, in order.
 
 use std::path::{Path, PathBuf};
 
-use onionskin_store::storage::Storage;
+use onionskin_store::storage::{Disk, Storage};
 
-use crate::blocks::{BlockFile, BlockStream, BlockWriter, PAYLOAD, disk_len};
+use crate::blocks::{BlockFile, BlockStream, BlockWriter, PAYLOAD, Room, disk_len};
 use crate::error::SeenError;
 
 const MAGIC: &[u8; 8] = b"oskseenR";
@@ -61,7 +64,17 @@ pub(crate) struct RunMeta {
     pub centres: u32,
     pub postings: u64,
     pub names: u64,
+    /// Minima in a sketch; 0 in an index without sketches. The same for all runs.
+    pub minima: u32,
 }
+
+/// Documents whose centres are counted together.
+const GROUP: u32 = 64;
+/// Bytes for them: centres before, and which are centres.
+const GROUP_BYTES: usize = 12;
+
+/// A sketch that was lost to damage: that of the empty set, which is never added.
+pub(crate) const LOST_MINIMUM: u32 = u32::MAX;
 
 impl RunMeta {
     pub(crate) fn path(&self, dir: &Path) -> PathBuf {
@@ -76,8 +89,21 @@ impl RunMeta {
         HEADER as u64 + u64::from(self.docs) * RECORD as u64
     }
 
-    fn postings_at(&self) -> u64 {
+    fn groups_at(&self) -> u64 {
         self.names_at() + self.names
+    }
+
+    fn sketches_at(&self) -> u64 {
+        let groups = if self.minima == 0 { 0 } else { self.docs.div_ceil(GROUP) };
+        self.groups_at() + u64::from(groups) * GROUP_BYTES as u64
+    }
+
+    fn sketch_bytes(&self) -> usize {
+        self.minima as usize * 4
+    }
+
+    fn postings_at(&self) -> u64 {
+        self.sketches_at() + u64::from(self.centres) * self.sketch_bytes() as u64
     }
 
     fn directory_at(&self) -> u64 {
@@ -92,6 +118,11 @@ impl RunMeta {
     /// Bytes on disk.
     pub(crate) fn disk_len(&self) -> u64 {
         disk_len(self.content_len())
+    }
+
+    /// Bytes of sketches and of what finds them, checksums left out.
+    pub(crate) fn all_sketch_bytes(&self) -> u64 {
+        self.postings_at() - self.groups_at()
     }
 
     /// Bytes on disk without names.
@@ -111,6 +142,7 @@ impl RunMeta {
         header[16..20].copy_from_slice(&self.first.to_le_bytes());
         header[20..24].copy_from_slice(&self.docs.to_le_bytes());
         header[24..32].copy_from_slice(&self.names.to_le_bytes());
+        header[32..36].copy_from_slice(&self.minima.to_le_bytes());
         header
     }
 }
@@ -165,40 +197,77 @@ fn posting_of(bytes: &[u8; POSTING]) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, g, 0])
 }
 
-/// Writes a run: all documents, then all names, then all postings in order of key and document.
+/// What has to be known of a run before it is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunPlan {
+    pub number: u64,
+    pub first: u32,
+    pub docs: u32,
+    /// Bytes of names.
+    pub names: u64,
+    /// Minima in a sketch.
+    pub minima: usize,
+}
+
+/// Writes a run: all documents, then all names, then all sketches, then all postings in order of key and document.
 pub(crate) struct RunWriter {
     out: BlockWriter,
     meta: RunMeta,
     shape: Shape,
+    /// Which documents are centres, where there are sketches.
+    centres: Vec<u64>,
     /// Postings in each bucket, one further on.
     directory: Vec<u32>,
 }
 
 impl RunWriter {
     /// Begins a run. How many postings and centres there are comes out in the end.
-    pub(crate) fn create(
-        storage: &dyn Storage,
-        dir: &Path,
-        number: u64,
-        first: u32,
-        docs: u32,
-        names: u64,
-    ) -> Result<RunWriter, SeenError> {
-        let meta = RunMeta { number, first, docs, centres: 0, postings: 0, names };
+    pub(crate) fn create(storage: &dyn Storage, dir: &Path, plan: RunPlan) -> Result<RunWriter, SeenError> {
+        let RunPlan { number, first, docs, names, minima } = plan;
+        let minima = minima as u32;
+        let meta = RunMeta { number, first, docs, centres: 0, postings: 0, names, minima };
         let mut out = BlockWriter::create(storage, &meta.path(dir), number)?;
         out.write(&meta.header())?;
         let shape = meta.shape();
         let directory = vec![0; shape.buckets() as usize + 1];
-        Ok(RunWriter { out, meta, shape, directory })
+        let centres = if minima == 0 { vec![] } else { vec![0; docs.div_ceil(GROUP) as usize] };
+        Ok(RunWriter { out, meta, shape, centres, directory })
     }
 
     /// The next document; `doc` is its number.
     pub(crate) fn push_document(&mut self, doc: u32, record: Record) -> Result<(), SeenError> {
-        self.meta.centres += u32::from(record.centre == doc);
+        if record.centre == doc {
+            self.meta.centres += 1;
+            let place = doc - self.meta.first;
+            if let Some(bits) = self.centres.get_mut((place / GROUP) as usize) {
+                *bits |= 1 << (place % GROUP);
+            }
+        }
         self.out.write(&record.to_bytes())
     }
 
     pub(crate) fn push_names(&mut self, bytes: &[u8]) -> Result<(), SeenError> {
+        self.out.write(bytes)
+    }
+
+    /// Ends documents and names; sketches follow, of all centres in order, or nothing in an index without them.
+    pub(crate) fn begin_sketches(&mut self) -> Result<(), SeenError> {
+        let mut before = 0u32;
+        for bits in &self.centres {
+            self.out.write(&before.to_le_bytes())?;
+            self.out.write(&bits.to_le_bytes())?;
+            before += bits.count_ones();
+        }
+        Ok(())
+    }
+
+    /// The minima of the next centre.
+    pub(crate) fn push_sketch(&mut self, sketch: &[u32]) -> Result<(), SeenError> {
+        sketch.iter().try_for_each(|minimum| self.out.write(&minimum.to_le_bytes()))
+    }
+
+    /// Sketches as they are in another run.
+    pub(crate) fn push_sketch_bytes(&mut self, bytes: &[u8]) -> Result<(), SeenError> {
         self.out.write(bytes)
     }
 
@@ -225,6 +294,14 @@ impl RunWriter {
     }
 }
 
+/// How many centres come before the document at a place of a group; `None` if it is no centre itself.
+fn nth_centre(group: &[u8; GROUP_BYTES], place: u32) -> Option<u32> {
+    let [a, b, c, d, bits @ ..] = *group;
+    let bits = u64::from_le_bytes(bits);
+    let before = (bits & ((1 << place) - 1)).count_ones();
+    (bits >> place & 1 == 1).then(|| u32::from_le_bytes([a, b, c, d]).saturating_add(before))
+}
+
 /// A run that is read.
 #[derive(Debug)]
 pub(crate) struct Run {
@@ -236,8 +313,13 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn open(dir: &Path, meta: RunMeta, directory_in_memory: bool) -> Result<Run, SeenError> {
-        let file = BlockFile::open(&meta.path(dir), meta.number, meta.content_len())?;
+    pub(crate) fn open(
+        dir: &Path,
+        meta: RunMeta,
+        directory_in_memory: bool,
+        room: Room,
+    ) -> Result<Run, SeenError> {
+        let file = BlockFile::open(&meta.path(dir), meta.number, meta.content_len(), room)?;
         if !file.with_range(0, HEADER, |header| header == meta.header())? {
             return Err(SeenError::damaged(file.path(), "its header is not what the catalogue says"));
         }
@@ -299,6 +381,62 @@ impl Run {
         self.file.with_range(at + place + 2, usize::from(len), <[u8]>::to_vec)
     }
 
+    /// The place of a centre's sketch among sketches; `None` if it is no centre.
+    fn sketch_place(&self, doc: u32) -> Result<Option<u64>, SeenError> {
+        let place = doc - self.meta.first;
+        let offset = self.meta.groups_at() + u64::from(place / GROUP) * GROUP_BYTES as u64;
+        let group = self.file.with_range(offset, GROUP_BYTES, |bytes| bytes.first_chunk().copied())?;
+        let Some(nth) = nth_centre(&group.unwrap_or_default(), place % GROUP) else { return Ok(None) };
+        if nth >= self.meta.centres {
+            return Err(SeenError::damaged(self.file.path(), "a sketch is out of place"));
+        }
+        Ok(Some(nth.into()))
+    }
+
+    /// The minima of a centre, in an index with sketches.
+    pub(crate) fn sketch<T>(
+        &self,
+        doc: u32,
+        work: impl FnOnce(&[[u8; 4]]) -> T,
+    ) -> Result<Option<T>, SeenError> {
+        if self.meta.minima == 0 {
+            return Ok(None);
+        }
+        let Some(place) = self.sketch_place(doc)? else { return Ok(None) };
+        let bytes = self.meta.sketch_bytes();
+        let offset = self.meta.sketches_at() + place * bytes as u64;
+        self.file.with_range(offset, bytes, |bytes| Some(work(bytes.as_chunks().0)))
+    }
+
+    /// All sketches, one behind the other, as they are in the file.
+    pub(crate) fn copy_sketches(
+        &self,
+        sink: impl FnMut(&[u8]) -> Result<(), SeenError>,
+    ) -> Result<(), SeenError> {
+        let len = self.meta.postings_at() - self.meta.sketches_at();
+        self.copy(self.meta.sketches_at(), len, sink)
+    }
+
+    /// An error if sketches are not those of the centres.
+    pub(crate) fn check_sketches(&self) -> Result<(), SeenError> {
+        if self.meta.minima == 0 {
+            return Ok(());
+        }
+        let mut nth = 0;
+        for document in self.documents() {
+            let (doc, record) = document?;
+            let expected = (record.centre == doc).then_some(nth);
+            if self.sketch_place(doc)? != expected {
+                return Err(SeenError::damaged(
+                    self.file.path(),
+                    format!("the sketch of {doc} is out of place"),
+                ));
+            }
+            nth += u64::from(expected.is_some());
+        }
+        Ok(())
+    }
+
     fn bucket_range(&self, bucket: u64) -> Result<(u64, u64), SeenError> {
         if let Some(directory) = &self.directory {
             let at = bucket as usize;
@@ -320,11 +458,35 @@ impl Run {
         posting.ok_or_else(|| SeenError::damaged(self.file.path(), "a posting is cut off"))
     }
 
+    /// Where the postings of a key are, if it has any.
+    #[inline]
+    pub(crate) fn locate(&self, key: u64) -> Result<Located, SeenError> {
+        let (start, end) = self.bucket_range(self.shape.bucket(key))?;
+        Ok(Located { key, start, end })
+    }
+
+    /// Begins to bring postings near.
+    #[inline]
+    pub(crate) fn touch(&self, located: &Located) -> u8 {
+        self.file.touch(self.meta.postings_at() + located.start * POSTING as u64)
+    }
+
     /// Appends the documents under a key, oldest first, until there are `most` in `out`.
+    #[cfg(test)]
     pub(crate) fn lookup(&self, key: u64, most: usize, out: &mut Vec<u32>) -> Result<(), SeenError> {
+        self.read_located(&self.locate(key)?, most, out)
+    }
+
+    /// The same where the place is known.
+    pub(crate) fn read_located(
+        &self,
+        located: &Located,
+        most: usize,
+        out: &mut Vec<u32>,
+    ) -> Result<(), SeenError> {
         /// Postings of a bucket that are read at once.
         const FEW: u64 = 256;
-        let (mut start, end) = self.bucket_range(self.shape.bucket(key))?;
+        let Located { key, mut start, end } = *located;
         let rest = self.shape.rest(key);
         let (doc_bits, first) = (self.shape.doc_bits, self.meta.first);
         if end - start > FEW {
@@ -368,10 +530,18 @@ impl Run {
     /// All names, one behind the other, as they are in the file.
     pub(crate) fn copy_names(
         &self,
+        sink: impl FnMut(&[u8]) -> Result<(), SeenError>,
+    ) -> Result<(), SeenError> {
+        self.copy(self.meta.names_at(), self.meta.names, sink)
+    }
+
+    fn copy(
+        &self,
+        offset: u64,
+        mut left: u64,
         mut sink: impl FnMut(&[u8]) -> Result<(), SeenError>,
     ) -> Result<(), SeenError> {
-        let mut stream = self.file.stream(self.meta.names_at());
-        let mut left = self.meta.names;
+        let mut stream = self.file.stream(offset);
         let mut buffer = vec![0; 1 << 16];
         while left > 0 {
             let n = left.min(buffer.len() as u64) as usize;
@@ -402,11 +572,19 @@ impl Run {
 
     /// Reads the sound part of a damaged file.
     pub(crate) fn open_damaged(dir: &Path, meta: RunMeta) -> Result<Salvage, SeenError> {
-        let file = BlockFile::open_any(&meta.path(dir), meta.number, meta.content_len())?;
+        let file = BlockFile::open_any(&meta.path(dir), meta.number, meta.content_len(), Room::Some)?;
         file.set_limit(64 << 20);
         let sound = (0..file.blocks()).map(|block| file.read_block(block).is_ok()).collect();
         Ok(Salvage { meta, file, sound })
     }
+}
+
+/// Where the postings of a key are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Located {
+    key: u64,
+    start: u64,
+    end: u64,
 }
 
 /// See [`Run::documents`].
@@ -477,14 +655,24 @@ impl Salvage {
         self.sound.iter().filter(|sound| !**sound).count() as u64
     }
 
-    fn read<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
+    fn is_sound(&self, offset: u64, len: u64) -> bool {
         let payload = PAYLOAD as u64;
-        let blocks = offset / payload..=(offset + N as u64 - 1) / payload;
-        let mut sound = blocks.map(|block| self.sound.get(block as usize).copied().unwrap_or(false));
-        if !sound.all(|sound| sound) {
+        let mut blocks = offset / payload..=(offset + len.max(1) - 1) / payload;
+        blocks.all(|block| self.sound.get(block as usize).copied().unwrap_or(false))
+    }
+
+    fn read<const N: usize>(&self, offset: u64) -> Option<[u8; N]> {
+        if !self.is_sound(offset, N as u64) {
             return None;
         }
         self.file.with_range(offset, N, |bytes| bytes.first_chunk().copied()).ok()?
+    }
+
+    fn read_vec(&self, offset: u64, len: usize) -> Option<Vec<u8>> {
+        if !self.is_sound(offset, len as u64) {
+            return None;
+        }
+        self.file.with_range(offset, len, <[u8]>::to_vec).ok()
     }
 
     /// A document, if it is sound.
@@ -495,12 +683,26 @@ impl Salvage {
 
     /// A name, if it is sound.
     pub(crate) fn name(&self, place: u64) -> Option<Vec<u8>> {
+        // A place that is no place would go beyond all numbers.
+        if place > self.meta.names {
+            return None;
+        }
         let at = self.meta.names_at() + place;
         let len = u64::from(u16::from_le_bytes(self.read(at)?));
         if place + 2 + len > self.meta.names {
             return None;
         }
-        (0..len).map(|i| self.read::<1>(at + 2 + i).map(|[byte]| byte)).collect()
+        if len == 0 { Some(Vec::new()) } else { self.read_vec(at + 2, len as usize) }
+    }
+
+    /// The minima of a centre, if they are sound.
+    pub(crate) fn sketch(&self, doc: u32) -> Option<Vec<u32>> {
+        let place = doc - self.meta.first;
+        let group = self.meta.groups_at() + u64::from(place / GROUP) * GROUP_BYTES as u64;
+        let nth = nth_centre(&self.read(group)?, place % GROUP).filter(|nth| *nth < self.meta.centres)?;
+        let at = self.meta.sketches_at() + u64::from(nth) * self.meta.sketch_bytes() as u64;
+        let bytes = self.read_vec(at, self.meta.sketch_bytes())?;
+        Some(bytes.as_chunks().0.iter().map(|minimum| u32::from_le_bytes(*minimum)).collect())
     }
 
     /// Where buckets begin, as far as it can be told.
@@ -554,6 +756,63 @@ impl Salvage {
         }
         Ok(())
     }
+}
+
+/// Reads a run of this content, through a file in a folder, in every way that there is; returns how many postings could be read.
+///
+/// The first bytes say how large its parts are; the rest is what is in them, and zeros where it ends before.
+pub fn parse_content(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
+    let damaged = || SeenError::damaged(dir, "too short to say what is in it");
+    let (sizes, mut content) = content.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let [first, first_high, docs, centres, postings, postings_high, names, minima] = sizes.map(u32::from);
+    let (first, docs) = (first << 20 | first_high, docs.max(1));
+    let meta = RunMeta {
+        number: 1,
+        first,
+        docs,
+        centres: centres.min(docs),
+        postings: (postings + 256 * (postings_high % 4)).into(),
+        names: names.into(),
+        minima: minima % 16,
+    };
+    let mut out = BlockWriter::create(&Disk, &meta.path(dir), meta.number)?;
+    out.write(&meta.header())?;
+    let mut left = meta.content_len() - HEADER as u64;
+    while left > 0 {
+        let n = usize::try_from(left).unwrap_or(usize::MAX).min(content.len());
+        let n = if n == 0 { out.write(&[0]).map(|()| 1)? } else { out.write(&content[..n]).map(|()| n)? };
+        content = content.get(n..).unwrap_or_default();
+        left -= n as u64;
+    }
+    out.finish()?;
+    let salvage = Run::open_damaged(dir, meta)?;
+    let mut read = 0;
+    salvage.postings(|_, _| {
+        read += 1;
+        Ok(())
+    })?;
+    for in_memory in [false, true] {
+        let room = if in_memory { Room::All } else { Room::Some };
+        let Ok(run) = Run::open(dir, meta, in_memory, room) else { continue };
+        let _ = run.check_sketches();
+        let mut out = Vec::new();
+        for document in run.documents() {
+            let (doc, record) = document?;
+            let _ = (run.name(record.key), run.sketch(doc, <[[u8; 4]]>::len), run.record(doc));
+            if in_memory {
+                let _ = (salvage.record(doc), salvage.name(record.key), salvage.sketch(doc));
+            }
+            let key = record.fp << (KEY_BITS - 48);
+            let _ = run.locate(key).and_then(|located| run.read_located(&located, 9, &mut out));
+            out.clear();
+        }
+        let mut postings = run.postings()?;
+        while let Ok(Some((key, _))) = postings.next() {
+            let _ = run.locate(key).and_then(|located| run.read_located(&located, 9, &mut out));
+            out.clear();
+        }
+    }
+    Ok(read)
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(crate) fn options(table_documents: u32) -> Options {
 }
 
 pub(crate) fn with_storage(table_documents: u32, storage: Arc<dyn Storage>) -> Options {
-    Options { memory: MemoryBudget::from_mib(16), table_documents, storage }
+    Options { table_documents, storage, ..Options::new(MemoryBudget::from_mib(16)) }
 }
 
 pub(crate) fn params(recipe: &str, names: bool) -> Params {
@@ -35,17 +35,25 @@ pub(crate) fn params(recipe: &str, names: bool) -> Params {
 pub(crate) struct Text {
     pub fp: u64,
     pub features: Vec<u64>,
+    /// Empty where there are no sketches.
+    pub sketch: Vec<u32>,
 }
 
 impl Text {
     /// A text that shares nothing with others.
     pub(crate) fn lone(id: u64, k: usize) -> Text {
         let mut rng = SplitMix64::new(id);
-        Text { fp: scramble(id), features: (0..k).map(|_| rng.next_u64()).collect() }
+        Text { fp: scramble(id), features: (0..k).map(|_| rng.next_u64()).collect(), sketch: vec![] }
+    }
+
+    /// The same with a sketch of its own.
+    pub(crate) fn sketched(id: u64, k: usize, minima: usize) -> Text {
+        let mut rng = SplitMix64::new(id ^ 0x5ca1ab1e);
+        Text { sketch: (0..minima).map(|_| rng.next_u32()).collect(), ..Text::lone(id, k) }
     }
 
     pub(crate) fn probe(&self) -> Probe<'_> {
-        Probe { text_fp: self.fp, features: &self.features }
+        Probe::new(self.fp, &self.features).with_sketch(&self.sketch)
     }
 
     pub(crate) fn document<'a>(&'a self, key: u64, name: &'a str) -> Document<'a> {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use onionskin_store::MemoryBudget;
 
 use crate::testing::{Text, fast_dir, living, options, params};
-use crate::{Reader, Seen, SeenError};
+use crate::{Options, Reader, Seen, SeenError, SharedReader};
 
 #[test]
 fn a_copy_is_told_with_its_name() {
@@ -20,7 +20,7 @@ fn a_copy_is_told_with_its_name() {
     let at = dir.path().join("seen");
     let mut seen = Seen::create(&at, params("w4-rabin64-6x14r2", true), options(2)).unwrap();
     let text = Text::lone(1, 6);
-    let near = Text { fp: 99, features: [&text.features[..3], &[7, 8, 9]].concat() };
+    let near = Text { fp: 99, features: [&text.features[..3], &[7, 8, 9]].concat(), ..text.clone() };
     assert_eq!(seen.add(&text.document(0, "first")).unwrap().doc, Some(0));
     assert_eq!(seen.add(&Text::lone(2, 6).document(0, "other")).unwrap().seen, None);
     let answer = seen.check(&near.probe()).unwrap().unwrap();
@@ -138,6 +138,85 @@ fn what_is_acknowledged_is_seen_by_readers_beside_the_writer() {
         }
     });
     assert_eq!(living(&seen), (0..DOCUMENTS).collect::<Vec<_>>());
+}
+
+/// One reader for several threads, beside a writer that adds, merges and compacts.
+#[test]
+fn a_shared_reader_sees_what_was_committed_before_its_refresh() {
+    const DOCUMENTS: u64 = 2000;
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    let writer = Seen::create(&at, params("w4-rabin64-6x14r2", false), options(40)).unwrap();
+    let writer = std::sync::Mutex::new(writer);
+    let shared = SharedReader::new(Reader::open(&at, MemoryBudget::from_mib(16)).unwrap());
+    let visible = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let (shared, visible) = (&shared, &visible);
+            scope.spawn(move || {
+                loop {
+                    let before = visible.load(Ordering::Acquire);
+                    for id in (thread..before).step_by(13) {
+                        let answer = shared.check(&Text::lone(id, 6).probe()).unwrap().unwrap();
+                        assert_eq!((answer.key, answer.exact), (id, true), "of {before}");
+                    }
+                    if before == DOCUMENTS {
+                        break;
+                    }
+                }
+            });
+        }
+        for id in 0..DOCUMENTS {
+            let mut seen = writer.lock().unwrap();
+            assert_eq!(seen.add_if_new(&Text::lone(id, 6).document(id, "")).unwrap().seen, None);
+            if id % 10 == 9 {
+                if id % 500 == 499 {
+                    seen.compact().unwrap()
+                } else {
+                    seen.commit().unwrap()
+                }
+                if id % 20 == 19 {
+                    shared.refresh_beside(&seen).unwrap()
+                } else {
+                    shared.refresh().unwrap()
+                }
+                visible.store(id + 1, Ordering::Release);
+            }
+        }
+    });
+    assert_eq!(shared.with(Reader::stats).documents, DOCUMENTS);
+}
+
+/// A directory counts postings in 32 bits. With a small limit in place of 2^32: what is too large for one run stays in several, and answers are right.
+#[test]
+fn runs_stay_below_the_postings_that_a_directory_counts() {
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    let settings = || Options { run_postings: 64, ..options(5) };
+    let mut seen = Seen::create(&at, params("w4-rabin64-6x14r2", false), settings()).unwrap();
+    for id in 0..60 {
+        seen.add(&Text::lone(id, 6).document(id, "")).unwrap();
+        seen.commit().unwrap();
+        let postings: Vec<u64> = seen.runs().iter().map(|run| run.meta().postings).collect();
+        assert!(postings.iter().all(|n| *n <= 64), "{postings:?}");
+    }
+    assert_eq!(seen.runs().len(), 6);
+    seen.remove(&(0..60).filter(|doc| doc % 3 == 0).collect::<Vec<_>>()).unwrap();
+    for _ in 0..2 {
+        seen.compact().unwrap();
+        let postings: Vec<u64> = seen.runs().iter().map(|run| run.meta().postings).collect();
+        assert_eq!(postings, [60, 60, 60, 60]);
+    }
+    for id in 0..60 {
+        let found = seen.check(&Text::lone(id, 6).probe()).unwrap().map(|found| found.key);
+        assert_eq!(found, (id % 3 != 0).then_some(id));
+    }
+    seen.close().unwrap();
+    assert!(crate::verify(&at).unwrap().is_whole());
+    // Without the limit they become one.
+    let mut seen = Seen::open(&at, options(5)).unwrap();
+    seen.compact().unwrap();
+    assert_eq!(seen.runs().len(), 1);
 }
 
 #[test]

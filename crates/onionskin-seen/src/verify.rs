@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use onionskin_store::IoError;
 
+use crate::blocks::Room;
 use crate::catalogue::{self, Catalogue};
 use crate::error::SeenError;
 use crate::reader::is_gone;
 use crate::removed::{NOBODY, Removed};
-use crate::run::{Record, Run, RunMeta, RunWriter};
+use crate::run::{LOST_MINIMUM, Record, Run, RunMeta, RunPlan, RunWriter};
 use crate::wal::{self, Position};
 use crate::writer::{Options, Seen, begin_wal, lock};
 
@@ -111,7 +112,7 @@ fn verify_wal(path: &Path, number: u64) -> Result<u64, SeenError> {
 }
 
 fn verify_run(dir: &Path, meta: &RunMeta, documents: u32) -> Result<(), SeenError> {
-    let run = Run::open(dir, *meta, true)?;
+    let run = Run::open(dir, *meta, true, Room::Some)?;
     let path = run.file().path();
     for block in 0..run.file().blocks() {
         run.file().read_block(block)?;
@@ -130,6 +131,7 @@ fn verify_run(dir: &Path, meta: &RunMeta, documents: u32) -> Result<(), SeenErro
             format!("{centres} centres, the catalogue says {}", meta.centres),
         ));
     }
+    run.check_sketches()?;
     let mut postings = run.postings()?;
     let mut last = None;
     while let Some(posting) = postings.next()? {
@@ -150,6 +152,8 @@ pub struct Repair {
     pub lost_documents: u64,
     /// Entries of the index that are lost. A document is still found while r of its features are there.
     pub lost_postings: u64,
+    /// Sketches that are lost: what these documents resemble is told by their features.
+    pub lost_sketches: u64,
     /// Bytes of the log from the first bad batch on, which are lost.
     pub lost_log_bytes: u64,
     /// Tombstones are lost: what was removed is there again.
@@ -175,14 +179,25 @@ pub fn repair(dir: &Path, options: Options) -> Result<Repair, SeenError> {
         if damaged(&meta.path(dir)) {
             let number = catalogue.take_number();
             let rebuilt = match Run::open_damaged(dir, meta) {
-                Ok(salvage) => rebuild(dir, &options, &catalogue, meta, number, &salvage, &mut lost)?,
+                Ok(salvage) => {
+                    let (rebuilt, sketches) =
+                        rebuild(dir, &options, &catalogue, meta, number, &salvage, &mut lost)?;
+                    done.lost_sketches += sketches;
+                    rebuilt
+                }
                 Err(error) if is_gone(&error) => {
                     lost.extend(meta.first..meta.first + meta.docs);
-                    let mut writer = RunWriter::create(storage, dir, number, meta.first, meta.docs, 2)?;
+                    let minima = catalogue.params.minima();
+                    let plan = RunPlan { number, first: meta.first, docs: meta.docs, names: 2, minima };
+                    let mut writer = RunWriter::create(storage, dir, plan)?;
                     for doc in meta.first..meta.first + meta.docs {
                         writer.push_document(doc, Record { fp: 0, centre: doc, key: 0 })?;
                     }
                     writer.push_names(&[0, 0])?;
+                    writer.begin_sketches()?;
+                    for _ in 0..meta.docs {
+                        writer.push_sketch(&vec![LOST_MINIMUM; minima])?;
+                    }
                     writer.finish()?
                 }
                 Err(error) => return Err(error),
@@ -230,7 +245,7 @@ fn rebuild(
     number: u64,
     salvage: &crate::run::Salvage,
     lost: &mut Vec<u32>,
-) -> Result<RunMeta, SeenError> {
+) -> Result<(RunMeta, u64), SeenError> {
     tracing::warn!(run = meta.number, blocks = salvage.damaged_blocks(), "rebuilding a damaged run");
     let all = meta.first..meta.first + meta.docs;
     let names = catalogue.params.names;
@@ -250,7 +265,9 @@ fn rebuild(
     }
     let names_len = if names { names_len + 2 * u64::from(meta.docs) } else { 0 };
     let storage = options.storage.as_ref();
-    let mut writer = RunWriter::create(storage, dir, number, meta.first, meta.docs, names_len)?;
+    let minima = catalogue.params.minima();
+    let plan = RunPlan { number, first: meta.first, docs: meta.docs, names: names_len, minima };
+    let mut writer = RunWriter::create(storage, dir, plan)?;
     let mut place = 0;
     for doc in all.clone() {
         let (mut record, name) = sound(doc).unwrap_or((Record { centre: doc, ..empty }, Vec::new()));
@@ -261,12 +278,26 @@ fn rebuild(
         writer.push_document(doc, record)?;
     }
     if names {
-        for doc in all {
+        for doc in all.clone() {
             let name = sound(doc).map(|(_, name)| name).unwrap_or_default();
             writer.push_names(&(name.len() as u16).to_le_bytes())?;
             writer.push_names(&name)?;
         }
     }
+    writer.begin_sketches()?;
+    let mut lost_sketches = 0;
+    if minima > 0 {
+        let nothing = vec![LOST_MINIMUM; minima];
+        for doc in all {
+            // A lost document counts as a centre until it is removed.
+            let record = sound(doc);
+            if record.as_ref().is_none_or(|(record, _)| record.centre == doc) {
+                let sketch = salvage.sketch(doc).filter(|_| record.is_some());
+                lost_sketches += u64::from(record.is_some() && sketch.is_none());
+                writer.push_sketch(sketch.as_ref().unwrap_or(&nothing))?;
+            }
+        }
+    }
     salvage.postings(|key, doc| writer.push_posting(key, doc))?;
-    writer.finish()
+    Ok((writer.finish()?, lost_sketches))
 }

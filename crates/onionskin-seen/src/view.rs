@@ -3,14 +3,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use onionskin_core::sketch::estimate_resemblance;
 use onionskin_core::{FeatureFilter, scramble};
 use onionskin_store::MemoryBudget;
 
+use crate::blocks::Room;
 use crate::catalogue::{Catalogue, Params};
 use crate::error::SeenError;
 use crate::memtable::Memtable;
 use crate::removed::{NOBODY, Removed};
-use crate::run::{FP_MASK, KEY_BITS, Record, Run};
+use crate::run::{FP_MASK, KEY_BITS, LOST_MINIMUM, Located, Record, Run, RunMeta};
 use crate::wal::Change;
 
 /// A document that is looked for: the fingerprint of its text and its features. A document without words has neither and is never looked for.
@@ -20,6 +22,28 @@ pub struct Probe<'a> {
     pub text_fp: u64,
     /// k features.
     pub features: &'a [u64],
+    /// k·s minima, for an index with sketches. Others do not look at them.
+    pub sketch: &'a [u32],
+    /// Documents whose estimated resemblance is less are not near. With 0, the features decide. Needs an index with sketches. Exact copies are told
+    /// whatever it is.
+    pub threshold: f64,
+}
+
+impl<'a> Probe<'a> {
+    /// Looks for a text by its fingerprint and features.
+    pub fn new(text_fp: u64, features: &'a [u64]) -> Probe<'a> {
+        Probe { text_fp, features, sketch: &[], threshold: 0.0 }
+    }
+
+    /// With minima, for an index with sketches.
+    pub fn with_sketch(self, sketch: &'a [u32]) -> Probe<'a> {
+        Probe { sketch, ..self }
+    }
+
+    /// Only documents of this estimated resemblance or more are near.
+    pub fn with_threshold(self, threshold: f64) -> Probe<'a> {
+        Probe { threshold, ..self }
+    }
 }
 
 /// What a document is a copy of.
@@ -35,7 +59,7 @@ pub struct Match {
     pub exact: bool,
     /// Features that agree, of k. In a document that has inherited the place of a removed one: with that one.
     pub shared: usize,
-    /// What the shared features tell of the resemblance; 1 for an exact copy.
+    /// The share of minima that agree, in an index with sketches; else what the shared features tell of the resemblance. 1 for an exact copy.
     pub resemblance: f64,
     /// The number of the centre that the document is recorded with.
     pub centre: u32,
@@ -60,6 +84,8 @@ pub struct Stats {
     pub bytes: u64,
     /// Of them, names.
     pub name_bytes: u64,
+    /// Of them, sketches.
+    pub sketch_bytes: u64,
 }
 
 impl Stats {
@@ -81,6 +107,14 @@ pub(crate) fn text_key(fp: u64) -> u64 {
     scramble(fp ^ scramble(u64::MAX)) >> (u64::BITS - KEY_BITS)
 }
 
+/// Keys that are looked up together.
+const KEYS: usize = 16;
+
+/// Bytes of memory for the blocks of a run: three quarters of the budget, by the sizes of runs.
+fn block_share(memory: MemoryBudget, run: &RunMeta, all: u64) -> u64 {
+    memory.share(3, 4).share(run.disk_len(), all.max(1)).bytes()
+}
+
 /// What a search has found.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Found {
@@ -89,13 +123,14 @@ pub(crate) struct Found {
     pub crowded: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Hit {
     pub doc: u32,
     /// As it is in the records: not its heir.
     pub centre: u32,
     pub shared: usize,
     pub exact: bool,
+    pub resemblance: f64,
 }
 
 /// See the module.
@@ -119,11 +154,16 @@ impl View {
     ) -> Result<View, SeenError> {
         let directories: u64 = catalogue.runs.iter().map(|run| run.directory_bytes()).sum();
         let in_memory = directories <= memory.bytes() / 4;
+        let all = catalogue.runs.iter().map(|run| run.disk_len()).sum();
         let mut runs = Vec::with_capacity(catalogue.runs.len());
         for meta in &catalogue.runs {
-            runs.push(match open.iter().find(|run| run.meta() == meta) {
+            // What stays in memory must go when there is no longer room for all.
+            let fits = block_share(memory, meta, all) >= meta.disk_len();
+            let room = if fits { Room::All } else { Room::Some };
+            let usable = |run: &&Arc<Run>| run.meta() == meta && (fits || run.file().room() == Room::Some);
+            runs.push(match open.iter().find(usable) {
                 Some(run) => Arc::clone(run),
-                None => Arc::new(Run::open(dir, *meta, in_memory)?),
+                None => Arc::new(Run::open(dir, *meta, in_memory, room)?),
             });
         }
         let removed = match catalogue.removed {
@@ -146,8 +186,8 @@ impl View {
     pub(crate) fn share_memory(&self, memory: MemoryBudget) {
         let all: u64 = self.runs.iter().map(|run| run.meta().disk_len()).sum();
         for run in &self.runs {
-            let share = memory.share(3, 4).share(run.meta().disk_len(), all.max(1));
-            run.file().set_limit(share.len());
+            let share = block_share(memory, run.meta(), all);
+            run.file().set_limit(usize::try_from(share).unwrap_or(usize::MAX));
         }
     }
 
@@ -162,32 +202,57 @@ impl View {
         }
     }
 
-    fn lookup(&self, key: u64, out: &mut Vec<u32>) -> Result<(), SeenError> {
+    /// The oldest documents under each key, as many as a crowd has at most.
+    fn lookup_all(&self, keys: &[u64], lists: &mut [Vec<u32>]) -> Result<(), SeenError> {
         let most = self.params.crowd as usize;
         for run in &self.runs {
-            if out.len() >= most {
-                return Ok(());
+            // Step by step for all keys, so that memory is waited for once a step and not once a key.
+            let mut located = [Located::default(); KEYS];
+            for (keys, lists) in keys.chunks(KEYS).zip(lists.chunks_mut(KEYS)) {
+                for (key, located) in keys.iter().zip(&mut located) {
+                    *located = run.locate(*key)?;
+                }
+                let located = &located[..keys.len()];
+                std::hint::black_box(located.iter().fold(0, |sum, located| sum ^ run.touch(located)));
+                for (located, list) in located.iter().zip(lists) {
+                    if list.len() < most {
+                        run.read_located(located, most, list)?;
+                    }
+                }
             }
-            run.lookup(key, most, out)?;
         }
-        self.memtable.lookup(key, most, out);
+        for (key, list) in keys.iter().zip(lists) {
+            self.memtable.lookup(*key, most, list);
+        }
         Ok(())
     }
 
-    /// Looks for a document. An exact copy is the answer before any near one, then the one that shares most, then the oldest.
+    /// Looks for a document. An exact copy is the answer before any near one, then the one that resembles it most (shares most features, in an
+    /// index without sketches), then the oldest.
     pub(crate) fn find(&self, probe: &Probe<'_>) -> Result<Found, SeenError> {
         let k = self.filter.k();
         if probe.features.len() != k {
             return Err(SeenError::Features { expected: k, found: probe.features.len() });
         }
-        let mut found = Found::default();
-        let (mut candidates, mut list) = (Vec::new(), Vec::new());
-        for (place, feature) in probe.features.iter().enumerate() {
-            list.clear();
-            self.lookup(feature_key(place, *feature), &mut list)?;
-            found.crowded |= list.len() >= self.params.crowd as usize;
-            candidates.extend_from_slice(&list);
+        let minima = self.params.minima();
+        if minima > 0 && probe.sketch.len() != minima {
+            return Err(SeenError::Minima { expected: minima, found: probe.sketch.len() });
         }
+        if minima == 0 && probe.threshold > 0.0 {
+            return Err(SeenError::NoSketches);
+        }
+        let mut found = Found::default();
+        // The text is looked up with the features, though an exact centre needs it not: together it costs next to nothing.
+        let keys: Vec<u64> = (0..)
+            .zip(probe.features)
+            .map(|(place, feature)| feature_key(place, *feature))
+            .chain([text_key(probe.text_fp)])
+            .collect();
+        let mut lists = vec![Vec::new(); keys.len()];
+        self.lookup_all(&keys, &mut lists)?;
+        let texts = lists.pop().unwrap_or_default();
+        found.crowded = lists.iter().any(|list| list.len() >= self.params.crowd as usize);
+        let mut candidates = lists.concat();
         candidates.sort_unstable();
         let fp = probe.text_fp & FP_MASK;
         let mut exact: Option<Hit> = None;
@@ -197,20 +262,23 @@ impl View {
                 continue;
             }
             let Some(doc) = self.removed.stand_in(centre) else { continue };
-            let hit = Hit { doc, centre, shared, exact: false };
+            let resemblance = self.resemblance(centre, shared, probe)?;
+            let hit = Hit { doc, centre, shared, exact: false, resemblance };
             // Equal texts share all features, but some may have been lost to damage or in a crowd.
             if self.record(doc)?.is_some_and(|record| record.fp == fp) {
-                let hit = Hit { exact: true, ..hit };
+                let hit = Hit { exact: true, resemblance: 1.0, ..hit };
                 exact = Some(exact.map_or(hit, |best| if best.doc < doc { best } else { hit }));
             }
-            let better =
-                |best: Hit| (shared, std::cmp::Reverse(doc)) > (best.shared, std::cmp::Reverse(best.doc));
-            if found.hit.is_none_or(better) {
+            let better = |best: Hit| {
+                let order = resemblance.total_cmp(&best.resemblance).then(shared.cmp(&best.shared));
+                order.then(best.doc.cmp(&doc)).is_gt()
+            };
+            if resemblance >= probe.threshold && found.hit.is_none_or(better) {
                 found.hit = Some(hit);
             }
         }
         if exact.is_none_or(|hit| hit.doc != hit.centre) {
-            let copy = self.find_text(fp, text_key(probe.text_fp), found.hit)?;
+            let copy = self.find_text(fp, &texts, found.hit)?;
             exact = match (exact, copy) {
                 (Some(a), Some(b)) => Some(if b.doc < a.doc { b } else { a }),
                 (a, b) => a.or(b),
@@ -220,11 +288,35 @@ impl View {
         Ok(found)
     }
 
+    /// What is known of the resemblance to a centre.
+    fn resemblance(&self, centre: u32, shared: usize, probe: &Probe<'_>) -> Result<f64, SeenError> {
+        let by_features = estimate(self.filter, shared);
+        let minima = self.params.minima();
+        if minima == 0 {
+            return Ok(by_features);
+        }
+        let share = |sketch: &[u32]| {
+            // A sketch that was lost to damage tells nothing.
+            if sketch.iter().all(|minimum| *minimum == LOST_MINIMUM) {
+                return by_features;
+            }
+            estimate_resemblance(sketch, probe.sketch).value
+        };
+        Ok(self.sketch(centre)?.map_or(by_features, |sketch| share(&sketch)))
+    }
+
+    /// The minima of a centre, in an index with sketches.
+    pub(crate) fn sketch(&self, doc: u32) -> Result<Option<Vec<u32>>, SeenError> {
+        let numbers = |bytes: &[[u8; 4]]| bytes.iter().map(|minimum| u32::from_le_bytes(*minimum)).collect();
+        match self.runs.iter().find(|run| run.contains(doc)) {
+            Some(run) => run.sketch(doc, numbers),
+            None => Ok(self.memtable.sketch(doc, self.params.minima()).map(<[u32]>::to_vec)),
+        }
+    }
+
     /// The oldest document with this text, among those that are indexed by it.
-    fn find_text(&self, fp: u64, key: u64, near: Option<Hit>) -> Result<Option<Hit>, SeenError> {
-        let mut list = Vec::new();
-        self.lookup(key, &mut list)?;
-        for doc in list {
+    fn find_text(&self, fp: u64, list: &[u32], near: Option<Hit>) -> Result<Option<Hit>, SeenError> {
+        for &doc in list {
             if self.removed.is_removed(doc) {
                 continue;
             }
@@ -233,7 +325,7 @@ impl View {
                 let shared =
                     near.filter(|hit| hit.centre == record.centre).map_or(self.filter.k(), |hit| hit.shared);
                 let shared = if record.centre == doc { self.filter.k() } else { shared };
-                return Ok(Some(Hit { doc, centre: record.centre, shared, exact: true }));
+                return Ok(Some(Hit { doc, centre: record.centre, shared, exact: true, resemblance: 1.0 }));
             }
         }
         Ok(None)
@@ -243,7 +335,6 @@ impl View {
     pub(crate) fn describe(&self, hit: Hit) -> Result<Match, SeenError> {
         let key = self.record(hit.doc)?.map_or(0, |record| record.key);
         let name = if self.params.names { Some(self.name_of(hit.doc, key)?) } else { None };
-        let resemblance = if hit.exact { 1.0 } else { estimate(self.filter, hit.shared) };
         let shared = if hit.exact { self.filter.k() } else { hit.shared };
         Ok(Match {
             doc: hit.doc,
@@ -251,7 +342,7 @@ impl View {
             name,
             exact: hit.exact,
             shared,
-            resemblance,
+            resemblance: hit.resemblance,
             centre: hit.centre,
         })
     }
@@ -274,12 +365,13 @@ impl View {
     /// Does what the log says.
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
-            Change::Add { fp, centre, key, name, features, by_text } => {
+            Change::Add { fp, centre, key, name, features, sketch, by_text } => {
                 let doc = self.documents();
                 let is_centre = *centre == NOBODY;
                 self.memtable_centres += u64::from(is_centre);
                 let centre = if is_centre { doc } else { *centre };
                 self.memtable.push(Record { fp: fp & FP_MASK, centre, key: *key }, name.as_deref());
+                self.memtable.push_sketch(sketch);
                 for (place, feature) in features.iter().enumerate() {
                     self.memtable.post(feature_key(place, *feature), doc);
                 }
@@ -329,6 +421,7 @@ impl View {
             in_log: self.memtable.docs().into(),
             bytes,
             name_bytes: (name_bytes + self.memtable.names.len() as u64).min(bytes),
+            sketch_bytes: sum(|run| run.meta().all_sketch_bytes()) + self.memtable.sketches.len() as u64 * 4,
         }
     }
 }

@@ -24,6 +24,8 @@ pub(crate) enum Change {
         name: Option<Vec<u8>>,
         /// Of a centre; empty for others.
         features: Vec<u64>,
+        /// Of a centre in an index with sketches; else empty.
+        sketch: Vec<u32>,
         /// Indexed by its text too.
         by_text: bool,
     },
@@ -36,8 +38,9 @@ pub(crate) enum Change {
 impl Change {
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         match self {
-            Change::Add { fp, centre, key, name, features, by_text } => {
-                out.extend([1, u8::from(*by_text), u8::from(name.is_some()), features.len() as u8]);
+            Change::Add { fp, centre, key, name, features, sketch, by_text } => {
+                let kind = if sketch.is_empty() { 1 } else { 3 };
+                out.extend([kind, u8::from(*by_text), u8::from(name.is_some()), features.len() as u8]);
                 out.extend(fp.to_le_bytes());
                 out.extend(centre.to_le_bytes());
                 match name {
@@ -48,6 +51,10 @@ impl Change {
                     None => out.extend(key.to_le_bytes()),
                 }
                 features.iter().for_each(|feature| out.extend(feature.to_le_bytes()));
+                if !sketch.is_empty() {
+                    out.extend((sketch.len() as u16).to_le_bytes());
+                    sketch.iter().for_each(|minimum| out.extend(minimum.to_le_bytes()));
+                }
             }
             Change::Remove { doc, heir } => {
                 out.push(2);
@@ -60,7 +67,7 @@ impl Change {
     fn decode(input: &mut &[u8]) -> Option<Change> {
         let [kind] = take(input)?;
         match kind {
-            1 => {
+            1 | 3 => {
                 let [by_text, named, k] = take(input)?;
                 let fp = u64::from_le_bytes(take(input)?);
                 let centre = u32::from_le_bytes(take(input)?);
@@ -78,7 +85,11 @@ impl Change {
                 if features.is_empty() == (centre == NOBODY) {
                     return None;
                 }
-                Some(Change::Add { fp, centre, key, name, features, by_text: by_text == 1 })
+                let minima = if kind == 3 { u16::from_le_bytes(take(input)?) } else { 0 };
+                let (bytes, rest) = input.split_at_checked(usize::from(minima) * 4)?;
+                let sketch = bytes.as_chunks().0.iter().map(|minimum| u32::from_le_bytes(*minimum)).collect();
+                *input = rest;
+                Some(Change::Add { fp, centre, key, name, features, sketch, by_text: by_text == 1 })
             }
             2 => Some(Change::Remove {
                 doc: u32::from_le_bytes(take(input)?),
@@ -168,13 +179,25 @@ pub(crate) fn replay(
     path: &Path,
     number: u64,
     bytes: &[u8],
-    mut at: Position,
-    mut apply: impl FnMut(Change) -> Result<(), SeenError>,
+    at: Position,
+    apply: impl FnMut(Change) -> Result<(), SeenError>,
 ) -> Result<Position, SeenError> {
     if bytes.get(..HEADER) != Some(&header(number)) {
         return Err(SeenError::damaged(path, "its header is wrong"));
     }
-    while let Some(payload) = record(number, bytes, at.offset as usize, at.sequence) {
+    let rest = bytes.get(at.offset as usize..).unwrap_or_default();
+    replay_rest(path, number, rest, at, apply)
+}
+
+/// The same, of the bytes from the position on: for those who have read the others before.
+pub(crate) fn replay_rest(
+    path: &Path,
+    number: u64,
+    mut rest: &[u8],
+    mut at: Position,
+    mut apply: impl FnMut(Change) -> Result<(), SeenError>,
+) -> Result<Position, SeenError> {
+    while let Some(payload) = record(number, rest, 0, at.sequence) {
         let mut input = payload;
         while !input.is_empty() {
             let change = Change::decode(&mut input).ok_or_else(|| {
@@ -182,7 +205,9 @@ pub(crate) fn replay(
             })?;
             apply(change)?;
         }
-        at.offset += (RECORD_HEADER + payload.len()) as u64;
+        let len = RECORD_HEADER + payload.len();
+        rest = &rest[len..];
+        at.offset += len as u64;
         at.sequence += 1;
     }
     Ok(at)

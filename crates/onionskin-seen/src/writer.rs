@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use rustix::fs::{FlockOperation, flock};
 use crate::catalogue::{self, Catalogue, Params};
 use crate::error::SeenError;
 use crate::removed::{NOBODY, Removed};
-use crate::run::{MOST_POSTINGS, Record, Run, RunMeta, RunWriter};
+use crate::run::{LOST_MINIMUM, MOST_POSTINGS, Record, Run, RunMeta, RunPlan, RunWriter};
 use crate::view::{Match, Probe, Stats, View};
 use crate::wal::{self, Batch, Change, Position};
 
@@ -26,6 +27,8 @@ pub struct Options {
     pub table_documents: u32,
     /// Where files are written.
     pub storage: Arc<dyn Storage>,
+    /// Entries of a file of the index at most: what would have more is left in several. More than a directory can count are never taken.
+    pub run_postings: u64,
 }
 
 impl Options {
@@ -34,7 +37,12 @@ impl Options {
 
     /// With this much memory, on disk.
     pub fn new(memory: MemoryBudget) -> Options {
-        Options { memory, table_documents: Options::TABLE_DOCUMENTS, storage: Disk::shared() }
+        let (storage, run_postings) = (Disk::shared(), MOST_POSTINGS);
+        Options { memory, table_documents: Options::TABLE_DOCUMENTS, storage, run_postings }
+    }
+
+    fn most_postings(&self) -> u64 {
+        self.run_postings.min(MOST_POSTINGS)
     }
 }
 
@@ -95,6 +103,8 @@ impl Seen {
         }
         let catalogue = Catalogue { params, generation: 0, next: 2, wal: 1, removed: None, runs: vec![] };
         begin_wal(&options, dir, catalogue.wal)?;
+        // The catalogue must not be there without the log that it names.
+        options.storage.sync_dir(dir).map_err(|e| IoError::new("syncing", dir, e))?;
         if let Some(parent) = dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             options.storage.sync_dir(parent).map_err(|e| IoError::new("syncing", parent, e))?;
         }
@@ -155,6 +165,11 @@ impl Seen {
         &self.view
     }
 
+    /// The files that are open.
+    pub(crate) fn runs(&self) -> &[Arc<Run>] {
+        &self.view.runs
+    }
+
     /// How large it is.
     pub fn stats(&self) -> Stats {
         self.view.stats(&self.dir)
@@ -185,13 +200,16 @@ impl Seen {
         if doc >= NOBODY - 1 {
             return Err(SeenError::Full);
         }
-        let features = if seen.is_none() { document.probe.features.to_vec() } else { Vec::new() };
+        let is_centre = seen.is_none();
+        let features = if is_centre { document.probe.features.to_vec() } else { Vec::new() };
+        let keep = is_centre && self.view.params.sketches;
         self.stage(Change::Add {
             fp: document.probe.text_fp,
             centre: found.hit.map_or(NOBODY, |hit| hit.centre),
             key: if names { 0 } else { document.key },
             name: names.then(|| document.name.as_bytes().to_vec()),
             features,
+            sketch: if keep { document.probe.sketch.to_vec() } else { Vec::new() },
             by_text: seen.is_some() || found.crowded,
         })?;
         Ok(Outcome { doc: Some(doc), seen })
@@ -330,14 +348,20 @@ impl Seen {
         let mut next = self.catalogue.clone();
         let table = &self.view.memtable;
         if table.docs() > 0 {
-            let names = table.names.len() as u64;
-            let number = next.take_number();
-            let mut writer =
-                RunWriter::create(storage.as_ref(), &self.dir, number, table.first, table.docs(), names)?;
+            let plan = RunPlan {
+                number: next.take_number(),
+                first: table.first,
+                docs: table.docs(),
+                names: table.names.len() as u64,
+                minima: self.view.params.minima(),
+            };
+            let mut writer = RunWriter::create(storage.as_ref(), &self.dir, plan)?;
             for (doc, record) in (table.first..).zip(&table.records) {
                 writer.push_document(doc, *record)?;
             }
             writer.push_names(&table.names)?;
+            writer.begin_sketches()?;
+            writer.push_sketch(&table.sketches)?;
             for (key, doc) in table.sorted_postings() {
                 writer.push_posting(key, doc)?;
             }
@@ -379,7 +403,7 @@ impl Seen {
         let (mut from, mut postings, mut room) = (runs.len(), 0, true);
         for (at, run) in runs.iter().enumerate().rev() {
             postings += run.postings;
-            room &= postings <= MOST_POSTINGS;
+            room &= postings <= self.options.most_postings();
             if at + 1 < runs.len() && u64::from(run.docs) <= 2 * younger && room {
                 from = at;
             }
@@ -406,14 +430,14 @@ impl Seen {
         let first = runs.first().map_or(0, |run| run.meta().first);
         let docs = runs.iter().map(|run| run.meta().docs).sum();
         let names = runs.iter().map(|run| run.meta().names).sum();
-        let storage = self.options.storage.as_ref();
-        let mut writer = RunWriter::create(storage, &self.dir, number, first, docs, names)?;
+        let plan = RunPlan { number, first, docs, names, minima: self.view.params.minima() };
+        let mut writer = RunWriter::create(self.options.storage.as_ref(), &self.dir, plan)?;
         let mut names_before = 0;
         for run in runs {
             for document in run.documents() {
                 let (doc, mut record) = document?;
                 if self.view.params.names {
-                    record.key += names_before;
+                    record.key = record.key.saturating_add(names_before);
                 }
                 writer.push_document(doc, record)?;
             }
@@ -422,88 +446,154 @@ impl Seen {
         for run in runs {
             run.copy_names(|bytes| writer.push_names(bytes))?;
         }
+        writer.begin_sketches()?;
+        for run in runs {
+            run.copy_sketches(|bytes| writer.push_sketch_bytes(bytes))?;
+        }
         merge_postings(runs, |key, doc| writer.push_posting(key, doc))?;
         writer.finish()
     }
 
-    /// Rewrites everything into one run, without the removed. Documents are numbered anew, in the same order; heirs become centres.
+    /// Rewrites everything into one run, without the removed; into several when it has more postings than fit. Documents are numbered anew, in the
+    /// same order; heirs become centres.
     pub fn compact(&mut self) -> Result<(), SeenError> {
         self.write_batch()?;
         if self.wal_at != Position::start() {
             self.seal()?;
         }
-        if self.catalogue.runs.len() <= 1 && self.view.removed.len() == 0 {
+        let gone = self.view.removed.sorted();
+        let ranges = self.compacted_ranges(&gone)?;
+        let runs = &self.catalogue.runs;
+        let fit = runs.iter().all(|run| run.postings <= self.options.most_postings());
+        if runs.len() <= ranges.len() && fit && gone.is_empty() {
             return Ok(());
         }
         self.poisoned = true;
         let mut next = self.catalogue.clone();
-        next.runs = self.compacted(next.take_number())?.into_iter().collect();
+        next.runs.clear();
+        for docs in ranges {
+            let number = next.take_number();
+            next.runs.push(self.compacted(number, docs, &gone)?);
+        }
         next.removed = None;
         self.switch(next, Removed::default())?;
         self.poisoned = false;
         Ok(())
     }
 
-    fn compacted(&self, number: u64) -> Result<Option<RunMeta>, SeenError> {
-        let view = &self.view;
-        let gone = view.removed.sorted();
-        let left = view.documents() - gone.len() as u32;
-        if left == 0 {
-            return Ok(None);
+    /// The documents that are left, by their new numbers: all together, or cut so that no part has more postings than a run can hold.
+    fn compacted_ranges(&self, gone: &[u32]) -> Result<Vec<Range<u32>>, SeenError> {
+        /// Counters, so that memory is bounded.
+        const PARTS: u32 = 1 << 16;
+        let left = self.view.documents() - gone.len() as u32;
+        let most = self.options.most_postings();
+        // Compacting makes no more of them.
+        if self.catalogue.runs.iter().map(|run| run.postings).sum::<u64>() <= most {
+            return Ok((left > 0).then_some(0..left).into_iter().collect());
         }
-        let renumbered = |doc: u32| doc - gone.partition_point(|removed| *removed < doc) as u32;
+        let part = left.div_ceil(PARTS).max(1);
+        let mut counts = vec![0u64; left.div_ceil(part) as usize];
+        for run in &self.view.runs {
+            let mut postings = run.postings()?;
+            while let Some((_, doc)) = postings.next()? {
+                if let Some(doc) = self.view.removed.stand_in(doc) {
+                    counts[(renumbered(gone, doc) / part) as usize] += 1;
+                }
+            }
+        }
+        let mut ranges: Vec<Range<u32>> = Vec::new();
+        let mut sum = 0;
+        for (at, count) in (0..).zip(counts) {
+            let (start, end) = (at * part, left.min((at + 1).saturating_mul(part)));
+            sum += count;
+            match ranges.last_mut().filter(|_| sum <= most) {
+                Some(last) => last.end = end,
+                None => {
+                    ranges.push(start..end);
+                    sum = count;
+                }
+            }
+        }
+        Ok(ranges)
+    }
+
+    /// Writes the run of some documents, by their new numbers.
+    fn compacted(&self, number: u64, docs: Range<u32>, gone: &[u32]) -> Result<RunMeta, SeenError> {
+        let view = &self.view;
+        let renumbered = |doc: u32| renumbered(gone, doc);
+        // Every living document of the run with its new number.
+        let each = |visit: &mut dyn FnMut(u32, u32, Record) -> Result<(), SeenError>| {
+            let mut new = 0;
+            view.each_document(|doc, record| {
+                if view.removed.is_removed(doc) {
+                    return Ok(());
+                }
+                new += 1;
+                if docs.contains(&(new - 1)) { visit(new - 1, doc, record) } else { Ok(()) }
+            })
+        };
         let mut names = 0;
         if view.params.names {
-            view.each_document(|doc, record| {
-                if !view.removed.is_removed(doc) {
-                    names += 2 + view.raw_name(doc, record)?.len() as u64;
-                }
+            each(&mut |_, doc, record| {
+                names += 2 + view.raw_name(doc, record)?.len() as u64;
                 Ok(())
             })?;
         }
-        let mut writer = RunWriter::create(self.options.storage.as_ref(), &self.dir, number, 0, left, names)?;
+        let minima = view.params.minima();
+        let plan = RunPlan { number, first: docs.start, docs: docs.end - docs.start, names, minima };
+        let mut writer = RunWriter::create(self.options.storage.as_ref(), &self.dir, plan)?;
         let mut place = 0;
-        view.each_document(|doc, record| {
-            if view.removed.is_removed(doc) {
-                return Ok(());
-            }
+        each(&mut |new, doc, record| {
             let mut key = record.key;
             if view.params.names {
                 key = place;
                 place += 2 + view.raw_name(doc, record)?.len() as u64;
             }
             let centre = view.removed.stand_in(record.centre).unwrap_or(doc);
-            let new = renumbered(doc);
             writer.push_document(new, Record { centre: renumbered(centre), key, ..record })
         })?;
         if view.params.names {
-            view.each_document(|doc, record| {
-                if view.removed.is_removed(doc) {
-                    return Ok(());
-                }
+            each(&mut |_, doc, record| {
                 let name = view.raw_name(doc, record)?;
                 writer.push_names(&(name.len() as u16).to_le_bytes())?;
                 writer.push_names(&name)
             })?;
         }
+        writer.begin_sketches()?;
+        if minima > 0 {
+            let lost = vec![LOST_MINIMUM; minima];
+            each(&mut |_, doc, record| {
+                if view.removed.stand_in(record.centre).unwrap_or(doc) != doc {
+                    return Ok(());
+                }
+                // Of the document whose place this one has inherited, where it has.
+                let sketch = view.sketch(record.centre)?;
+                writer.push_sketch(sketch.as_deref().unwrap_or(&lost))
+            })?;
+        }
         // An heir may come later than the document it stands for, so the documents of a key are sorted anew.
-        let (mut key_before, mut docs) = (0, Vec::new());
-        let mut write = |key: u64, docs: &mut Vec<u32>| {
-            docs.sort_unstable();
-            docs.dedup();
-            docs.drain(..).try_for_each(|doc| writer.push_posting(key, doc))
+        let (mut key_before, mut list) = (0, Vec::new());
+        let mut write = |key: u64, list: &mut Vec<u32>| {
+            list.sort_unstable();
+            list.dedup();
+            list.drain(..).try_for_each(|doc| writer.push_posting(key, doc))
         };
         merge_postings(&view.runs, |key, doc| {
             if key != key_before {
-                write(key_before, &mut docs)?;
+                write(key_before, &mut list)?;
                 key_before = key;
             }
-            docs.extend(view.removed.stand_in(doc).map(renumbered));
+            list.extend(view.removed.stand_in(doc).map(renumbered).filter(|doc| docs.contains(doc)));
             Ok(())
         })?;
-        write(key_before, &mut docs)?;
-        writer.finish().map(Some)
+        write(key_before, &mut list)?;
+        writer.finish()
     }
+}
+
+/// The number of a document when these, which are sorted, are gone.
+fn renumbered(gone: &[u32], doc: u32) -> u32 {
+    doc - gone.partition_point(|removed| *removed < doc) as u32
 }
 
 /// All postings of some runs, in order of key and document. The runs are in order of document.

@@ -3,12 +3,14 @@
 //! The index itself is [`onionskin_seen`], which knows numbers only. Here are the two ways to get them: [`TextFeatures`] makes them of
 //! texts, several threads at a time and in order, and [`AtlasDocuments`] reads them from an atlas, where the scan has left them.
 
+use std::path::PathBuf;
+
 use onionskin_core::{Analyzer, Recipe, RecipeError};
 pub use onionskin_seen::{
-    Document, Finding, Match, Options, Outcome, Params, Probe, Reader, Repair, Seen, SeenError, Stats,
-    Verification, repair, verify,
+    Document, Finding, Match, Options, Outcome, Params, Probe, Reader, Repair, Seen, SeenError, SharedReader,
+    Stats, Verification, repair, verify,
 };
-use onionskin_store::table::{DocumentBatch, DocumentsReader, FeaturesReader};
+use onionskin_store::table::{DocumentBatch, DocumentsReader, FeaturesReader, SketchesReader};
 use onionskin_store::{Atlas, AtlasError, TableError};
 
 /// What an index needs to know of a text.
@@ -18,36 +20,43 @@ pub struct Features {
     pub text_fp: Option<u64>,
     /// Its features; none for a document without words.
     pub features: Vec<u64>,
+    /// Its minima, for an index that keeps sketches; else none.
+    pub sketch: Vec<u32>,
 }
 
 impl Features {
     /// As it is looked for; `None` for a document without words.
     pub fn probe(&self) -> Option<Probe<'_>> {
-        self.text_fp.map(|text_fp| Probe { text_fp, features: &self.features })
+        self.text_fp.map(|text_fp| Probe::new(text_fp, &self.features).with_sketch(&self.sketch))
     }
 }
 
 /// Makes features of texts by the recipe of an index.
 pub struct TextFeatures {
     analyzers: Vec<Analyzer>,
+    sketches: bool,
 }
 
 impl TextFeatures {
     /// With this many threads, one at least.
     pub fn new(params: &Params, threads: usize) -> TextFeatures {
         let analyzers = (0..threads.max(1)).map(|_| Analyzer::new(&params.recipe, params.seed)).collect();
-        TextFeatures { analyzers }
+        TextFeatures { analyzers, sketches: params.sketches }
     }
 
     /// The features of each text, in order.
     pub fn of<T: AsRef<str> + Sync>(&mut self, texts: &[T]) -> Vec<Features> {
         let mut out = vec![Features::default(); texts.len()];
         let share = texts.len().div_ceil(self.analyzers.len()).max(1);
-        let work = |analyzer: &mut Analyzer, texts: &[T], out: &mut [Features]| {
+        let sketches = self.sketches;
+        let work = move |analyzer: &mut Analyzer, texts: &[T], out: &mut [Features]| {
             for (text, features) in texts.iter().zip(out) {
                 let analysis = analyzer.analyze(text.as_ref());
                 features.text_fp = analysis.text_fp().map(|fp| fp.0);
                 features.features.extend_from_slice(analysis.features());
+                if sketches {
+                    features.sketch.extend_from_slice(analysis.sketch());
+                }
             }
         };
         let mut parts = self.analyzers.iter_mut().zip(texts.chunks(share).zip(out.chunks_mut(share)));
@@ -80,6 +89,16 @@ pub enum AtlasDocumentsError {
     /// The features are not those of the index.
     #[error(transparent)]
     Seen(#[from] SeenError),
+    /// The index keeps sketches and the atlas has none.
+    #[error(
+        "{} has no sketches, which the index keeps (its recipe is {recipe})\nhint: scan with a recipe that has +sketch", atlas.display()
+    )]
+    NoSketches {
+        /// The atlas.
+        atlas: PathBuf,
+        /// Its recipe.
+        recipe: Recipe,
+    },
 }
 
 /// The recipe and the seed of an atlas.
@@ -91,10 +110,14 @@ pub fn recipe_of(atlas: &Atlas) -> Result<(Recipe, u64), AtlasDocumentsError> {
 pub struct AtlasDocuments {
     documents: DocumentsReader,
     features: FeaturesReader,
+    /// For an index that keeps them.
+    sketches: Option<SketchesReader>,
     batch: Option<DocumentBatch>,
     row: usize,
     /// The row of features that was read last.
     ahead: Option<(u32, Vec<u64>)>,
+    /// The row of sketches that was read last.
+    sketch_ahead: Option<(u32, Vec<u32>)>,
 }
 
 /// A document of an atlas.
@@ -113,12 +136,17 @@ impl AtlasDocuments {
     pub fn open(atlas: &Atlas, params: &Params) -> Result<AtlasDocuments, AtlasDocumentsError> {
         let (recipe, seed) = recipe_of(atlas)?;
         params.ensure_same_features(&recipe, seed)?;
+        if params.sketches && !atlas.has("sketches") {
+            return Err(AtlasDocumentsError::NoSketches { atlas: atlas.dir().to_owned(), recipe });
+        }
         Ok(AtlasDocuments {
             documents: atlas.documents()?.only(&["id", "url", "text_fp"]),
             features: atlas.features()?,
+            sketches: params.sketches.then(|| atlas.sketches()).transpose()?,
             batch: None,
             row: 0,
             ahead: None,
+            sketch_ahead: None,
         })
     }
 
@@ -131,9 +159,14 @@ impl AtlasDocuments {
                 let (doc, text_fp) = (row.doc, row.text_fp);
                 self.row += 1;
                 let features = self.features_of(doc)?;
+                let sketch = self.sketch_of(doc)?;
                 // Without features there is nothing to look for, whatever else there is.
                 let text_fp = text_fp.filter(|_| !features.is_empty());
-                return Ok(Some(AtlasDocument { doc, name, features: Features { text_fp, features } }));
+                return Ok(Some(AtlasDocument {
+                    doc,
+                    name,
+                    features: Features { text_fp, features, sketch },
+                }));
             }
             match self.documents.next_batch()? {
                 Some(batch) => (self.batch, self.row) = (Some(batch), 0),
@@ -149,6 +182,20 @@ impl AtlasDocuments {
                 Some((at, _)) if *at > doc => return Ok(Vec::new()),
                 _ => match self.features.next_row()? {
                     Some((at, features)) => self.ahead = Some((at, features.to_vec())),
+                    None => return Ok(Vec::new()),
+                },
+            }
+        }
+    }
+
+    fn sketch_of(&mut self, doc: u32) -> Result<Vec<u32>, AtlasDocumentsError> {
+        let Some(sketches) = &mut self.sketches else { return Ok(Vec::new()) };
+        loop {
+            match &mut self.sketch_ahead {
+                Some((at, sketch)) if *at == doc => return Ok(std::mem::take(sketch)),
+                Some((at, _)) if *at > doc => return Ok(Vec::new()),
+                _ => match sketches.next_row()? {
+                    Some((at, sketch)) => self.sketch_ahead = Some((at, sketch.to_vec())),
                     None => return Ok(Vec::new()),
                 },
             }

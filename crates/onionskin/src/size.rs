@@ -1,11 +1,13 @@
 //! How big crawls, lists of addresses and search engines are against each other.
 //!
-//! The mathematics is in `onionskin_study::size`; here are its members: atlases and lists on disk (`stored`), engines behind
+//! The mathematics is in `onionskin_study::size`; here are its members: atlases and lists on disk (`stored`), indexes of
+//! seen documents (`index`), engines behind
 //! HTTP (`search`), and what knows the texts of their pages (`texts`). [`size()`] measures overlaps, [`searches()`] puts the queries of a log
 //! to engines, [`walk()`] walks over the links of an atlas, and [`read_addresses`] reads the results of a study of random addresses.
 
 mod files;
 pub mod http;
+mod index;
 mod near;
 mod search;
 mod stored;
@@ -18,6 +20,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use onionskin_core::{Recipe, RecipeError, SketchScheme};
+use onionskin_seen::{Entry, SeenError};
 use onionskin_store::{Atlas, AtlasError, MemoryBudget};
 use onionskin_study::size::bias::{self, Bias, Circumstances};
 use onionskin_study::size::engine::{
@@ -33,13 +36,14 @@ pub use search::{BadResultPath, EngineSettings, HttpEngine, ResultPath, Step};
 
 use crate::progress::{Event, Progress};
 use http::{HttpClient, HttpParams};
+use index::IndexMember;
 use stored::{AtlasMember, ListMember, Room};
 use texts::TextStore;
 
 /// What makes two pages the same, as it is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ByChoice {
-    /// Contents where all members are atlases, else addresses.
+    /// Contents where all members are atlases and indexes of seen documents, else addresses.
     #[default]
     Auto,
     /// Addresses.
@@ -55,7 +59,7 @@ pub enum ByChoice {
 /// What to measure, and with what.
 #[derive(Clone, Debug)]
 pub struct SizeParams {
-    /// Atlases, lists of addresses (`-` for standard input), engines with `{query}` in their address.
+    /// Atlases, indexes of seen documents, lists of addresses (`-` for standard input), engines with `{query}` in their address.
     pub members: Vec<String>,
     /// What makes two pages the same.
     pub by: ByChoice,
@@ -149,6 +153,15 @@ pub enum SizeError {
         /// The member.
         name: String,
     },
+    /// An index of seen documents cannot be used.
+    #[error(transparent)]
+    Seen(#[from] SeenError),
+    /// An index of seen documents without addresses.
+    #[error("{name} keeps numbers for documents and no addresses to compare\nhint: --by text")]
+    NoAddresses {
+        /// The index.
+        name: String,
+    },
     /// A list of addresses has no contents.
     #[error("{name} is a list of addresses and has no contents to compare\nhint: --by url")]
     NoContents {
@@ -208,6 +221,8 @@ impl From<AtlasError> for SizeError {
 pub enum MemberKind {
     /// An atlas.
     Atlas,
+    /// An index of seen documents.
+    Seen,
     /// A list of addresses.
     List,
     /// A search engine.
@@ -215,10 +230,13 @@ pub enum MemberKind {
 }
 
 impl MemberKind {
-    /// An address with `{query}` is an engine, a folder an atlas, and anything else a list.
+    /// An address with `{query}` is an engine, a folder with the catalogue of one an index of seen documents, any other folder an atlas, and anything
+    /// else a list.
     pub fn of(name: &str) -> MemberKind {
         if name.contains("{query}") {
             MemberKind::Engine
+        } else if name != "-" && onionskin_seen::is_index(Path::new(name)) {
+            MemberKind::Seen
         } else if name != "-" && Path::new(name).is_dir() {
             MemberKind::Atlas
         } else {
@@ -267,8 +285,13 @@ pub fn size(params: &SizeParams, progress: &dyn Progress) -> Result<SizeReport, 
     if params.members.len() < 2 {
         return Err(MeasureError::TooFew { found: params.members.len() }.into());
     }
-    let mut atlases = Vec::new();
+    let room = Room { memory: params.memory, work_dir: params.work_dir.clone() };
+    let (mut atlases, mut indexes) = (Vec::new(), Vec::new());
     for (name, kind) in params.members.iter().zip(&kinds) {
+        indexes.push(match kind {
+            MemberKind::Seen => Some(IndexMember::open(name, room.clone())?),
+            _ => None,
+        });
         atlases.push(match kind {
             MemberKind::Atlas => Some(Atlas::open(name)?),
             _ => None,
@@ -276,7 +299,8 @@ pub fn size(params: &SizeParams, progress: &dyn Progress) -> Result<SizeReport, 
     }
     let has_engines = kinds.contains(&MemberKind::Engine);
     let texts_atlas = params.texts.as_ref().map(Atlas::open).transpose()?;
-    let by = choose(params, &kinds, &atlases, texts_atlas.as_ref())?;
+    let by = choose(params, &kinds, &atlases, &indexes, texts_atlas.as_ref())?;
+    let text_bits = if kinds.contains(&MemberKind::Seen) { Entry::TEXT_BITS } else { u64::MAX };
     std::fs::create_dir_all(&params.work_dir)
         .map_err(|source| SizeError::Open { name: params.work_dir.display().to_string(), source })?;
 
@@ -293,17 +317,19 @@ pub fn size(params: &SizeParams, progress: &dyn Progress) -> Result<SizeReport, 
     let lexicon = if has_engines { lexicon(params, &store, progress)? } else { Lexicon::default() };
     let texts = RefCell::new(store);
 
-    let room = Room { memory: params.memory, work_dir: params.work_dir.clone() };
     let engine = EngineParams { by, ..params.engine };
     let mut members: Vec<Box<dyn Member + '_>> = Vec::new();
-    for ((name, kind), atlas) in params.members.iter().zip(&kinds).zip(atlases) {
-        members.push(match (kind, atlas) {
+    for ((name, kind), stored) in params.members.iter().zip(&kinds).zip(atlases.into_iter().zip(indexes)) {
+        members.push(match (kind, stored) {
             (MemberKind::Engine, _) => {
                 let asked = HttpEngine::new(name, params.settings.clone(), Rc::clone(&client));
                 Box::new(EngineMember::new(Box::new(asked), &lexicon, &texts, engine))
             }
-            (_, Some(atlas)) => Box::new(AtlasMember::new(name, atlas, by, room.clone())),
-            (_, None) => Box::new(
+            (_, (Some(atlas), _)) => {
+                Box::new(AtlasMember::new(name, atlas, by, room.clone()).with_text_bits(text_bits))
+            }
+            (_, (None, Some(index))) => Box::new(index.by(by)),
+            (_, (None, None)) => Box::new(
                 ListMember::new(name, room.clone())
                     .map_err(|source| SizeError::Open { name: name.clone(), source })?,
             ),
@@ -342,26 +368,81 @@ fn recipe_of(atlas: &Atlas) -> Result<Recipe, SizeError> {
     atlas.manifest().recipe.parse().map_err(|source| SizeError::Recipe { name: name(), source })
 }
 
+/// What decides whether the numbers of two members mean the same.
+struct Compared {
+    name: String,
+    recipe: Recipe,
+    seed: u64,
+    /// Has minima of all documents.
+    sketches: bool,
+    /// What to do where there are none.
+    hint: &'static str,
+}
+
+impl Compared {
+    fn atlas(atlas: &Atlas) -> Result<Compared, SizeError> {
+        let recipe = recipe_of(atlas)?;
+        let bottom = matches!(recipe.scheme(), SketchScheme::Bottom(_));
+        Ok(Compared {
+            name: atlas.dir().display().to_string(),
+            recipe,
+            seed: atlas.manifest().seed,
+            sketches: !bottom && atlas.has("sketches"),
+            hint: "scan with a recipe that has +sketch, or use --by text",
+        })
+    }
+
+    fn index(index: &IndexMember) -> Compared {
+        let params = index.params();
+        Compared {
+            name: index.name().to_owned(),
+            recipe: params.recipe.clone(),
+            seed: params.seed,
+            // Copies have none, whatever is kept of others.
+            sketches: false,
+            hint: "indexes of seen documents are compared with --by text or --by url",
+        }
+    }
+}
+
 /// Decides what makes two pages the same, and that all members can be compared by it.
 fn choose(
     params: &SizeParams,
     kinds: &[MemberKind],
     atlases: &[Option<Atlas>],
+    indexes: &[Option<IndexMember>],
     texts: Option<&Atlas>,
 ) -> Result<By, SizeError> {
-    let all_atlases = kinds.iter().all(|kind| *kind == MemberKind::Atlas);
+    let with_contents = kinds.iter().all(|kind| matches!(kind, MemberKind::Atlas | MemberKind::Seen));
     let choice = match params.by {
-        ByChoice::Auto if all_atlases => ByChoice::Content,
+        ByChoice::Auto if with_contents => ByChoice::Content,
         ByChoice::Auto => ByChoice::Url,
         choice => choice,
     };
     if choice == ByChoice::Url {
-        return Ok(By::Url);
+        return match indexes.iter().flatten().find(|index| !index.params().names) {
+            Some(index) => Err(SizeError::NoAddresses { name: index.name().to_owned() }),
+            None => Ok(By::Url),
+        };
     }
-    if let Some((name, _)) = params.members.iter().zip(kinds).find(|(_, kind)| **kind == MemberKind::List) {
+    let first = |kind| params.members.iter().zip(kinds).find(|(_, is)| **is == kind).map(|(name, _)| name);
+    if let Some(name) = first(MemberKind::List) {
         return Err(SizeError::NoContents { name: name.clone() });
     }
-    let compared: Vec<&Atlas> = texts.into_iter().chain(atlases.iter().flatten()).collect();
+    if let (Some(engine), Some(index)) = (first(MemberKind::Engine), indexes.iter().flatten().next()) {
+        return Err(SizeError::Incomparable {
+            a: engine.clone(),
+            b: index.name().to_owned(),
+            what: "by text",
+            why: "an engine is checked by whole fingerprints of texts, and an index keeps 48 bits".to_owned(),
+            hint: "use --by url",
+        });
+    }
+    let mut compared = Vec::new();
+    for atlas in texts.into_iter().chain(atlases.iter().flatten()) {
+        compared.push(Compared::atlas(atlas)?);
+    }
+    compared.extend(indexes.iter().flatten().map(Compared::index));
     let near = By::Near { threshold: params.threshold };
     match choice {
         ByChoice::Near => comparable(&compared, true).map(|()| near),
@@ -372,42 +453,31 @@ fn choose(
     }
 }
 
-/// Whether texts, or sketches, of atlases mean the same.
-fn comparable(atlases: &[&Atlas], sketches: bool) -> Result<(), SizeError> {
-    let Some((first, others)) = atlases.split_first() else { return Ok(()) };
-    let name = |atlas: &Atlas| atlas.dir().display().to_string();
-    let one = recipe_of(first)?;
-    if sketches {
-        for atlas in atlases {
-            let recipe = recipe_of(atlas)?;
-            let bottom = matches!(recipe.scheme(), SketchScheme::Bottom(_));
-            if bottom || !atlas.has("sketches") {
-                return Err(SizeError::Incomparable {
-                    a: name(first),
-                    b: name(atlas),
-                    what: "by near copies",
-                    why: format!("{} keeps no minima (recipe {recipe})", name(atlas)),
-                    hint: "scan with a recipe that has +sketch, or use --by text",
-                });
-            }
-        }
+/// Whether texts, or sketches, mean the same.
+fn comparable(all: &[Compared], sketches: bool) -> Result<(), SizeError> {
+    let Some((first, others)) = all.split_first() else { return Ok(()) };
+    if let Some(without) = all.iter().find(|one| sketches && !one.sketches) {
+        let Compared { name, recipe, hint, .. } = without;
+        return Err(SizeError::Incomparable {
+            a: first.name.clone(),
+            b: name.clone(),
+            what: "by near copies",
+            why: format!("{name} keeps no minima, or not of all documents (recipe {recipe})"),
+            hint,
+        });
     }
-    for atlas in others {
-        let other = recipe_of(atlas)?;
-        let words = (one.form(), one.width()) == (other.form(), other.width());
-        let minima = (one.main(), one.scheme().sketch_len(), one.minwise())
-            == (other.main(), other.scheme().sketch_len(), other.minwise())
-            && first.manifest().seed == atlas.manifest().seed;
+    for other in others {
+        let (a, b) = (&first.recipe, &other.recipe);
+        let words = (a.form(), a.width()) == (b.form(), b.width());
+        let minima = (a.main(), a.scheme().sketch_len(), a.minwise())
+            == (b.main(), b.scheme().sketch_len(), b.minwise())
+            && first.seed == other.seed;
         if !words || (sketches && !minima) {
             return Err(SizeError::Incomparable {
-                a: name(first),
-                b: name(atlas),
+                a: first.name.clone(),
+                b: other.name.clone(),
                 what: if sketches { "by near copies" } else { "by text" },
-                why: format!(
-                    "recipes {one} and {other}, seeds {} and {}",
-                    first.manifest().seed,
-                    atlas.manifest().seed
-                ),
+                why: format!("recipes {a} and {b}, seeds {} and {}", first.seed, other.seed),
                 hint: if words {
                     "use --by text, or scan both alike"
                 } else {

@@ -109,12 +109,21 @@ struct IntakeArgs {
     /// In a new index, ids are whole numbers below 2^64, kept in 8 bytes, instead of names of any kind.
     #[arg(long)]
     numeric_ids: bool,
+    /// In a new index, keep the minima of documents too, 336 bytes each by the default recipe, and estimate resemblance from them.
+    #[arg(long)]
+    sketches: bool,
+    /// Only documents of this estimated resemblance or more are near; needs an index with --sketches [default: the features decide]
+    #[arg(long, value_name = "RESEMBLANCE", value_parser = threshold)]
+    threshold: Option<f64>,
     /// Documents that are made safe together. Their answers are printed when they are.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     batch: u32,
     /// End a batch as soon as nothing more is there to read: for programs that wait for answers before they go on.
     #[arg(long)]
     interactive: bool,
+    /// Documents that wait in the log, and in memory, before they become a file of the index.
+    #[arg(long, default_value_t = Options::TABLE_DOCUMENTS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    log_documents: u32,
     /// The field with the text; `metadata.text` goes into an object.
     #[arg(long, default_value = "text", value_name = "NAME")]
     text_field: String,
@@ -129,6 +138,11 @@ struct IntakeArgs {
     max_record_bytes: MemoryBudget,
     #[command(flatten)]
     resources: ResourceArgs,
+}
+
+fn threshold(text: &str) -> Result<f64, String> {
+    let inside = text.parse().ok().filter(|threshold| (0.0..=1.0).contains(threshold));
+    inside.ok_or_else(|| "a resemblance is a number from 0 to 1".to_owned())
 }
 
 pub(crate) fn run(args: &SeenArgs, global: &Global) -> anyhow::Result<Exit> {
@@ -210,10 +224,11 @@ fn memory(resources: &ResourceArgs) -> MemoryBudget {
 
 fn open_index(args: &IntakeArgs, verb: Verb, atlas: Option<&Atlas>) -> anyhow::Result<Index> {
     let memory = memory(&args.resources);
+    let options = || Options { table_documents: args.log_documents, ..Options::new(memory) };
     let index = if verb == Verb::Check {
         Index::Reading(Box::new(Reader::open(&args.dir, memory)?))
     } else {
-        match Seen::open(&args.dir, Options::new(memory)) {
+        match Seen::open(&args.dir, options()) {
             Err(SeenError::Missing(_)) => {
                 let (recipe, seed) = match atlas {
                     Some(atlas) => recipe_of(atlas)?,
@@ -221,7 +236,8 @@ fn open_index(args: &IntakeArgs, verb: Verb, atlas: Option<&Atlas>) -> anyhow::R
                 };
                 let recipe = args.recipe.clone().unwrap_or(recipe);
                 let params = Params::new(&recipe, args.seed.unwrap_or(seed), !args.numeric_ids)?;
-                Index::Writing(Box::new(Seen::create(&args.dir, params, Options::new(memory))?))
+                let params = if args.sketches { params.with_sketches() } else { params };
+                Index::Writing(Box::new(Seen::create(&args.dir, params, options())?))
             }
             other => Index::Writing(Box::new(other?)),
         }
@@ -232,6 +248,12 @@ fn open_index(args: &IntakeArgs, verb: Verb, atlas: Option<&Atlas>) -> anyhow::R
     if args.numeric_ids && params.names {
         bail!("the index in {} keeps names, not numbers; --numeric-ids is for new ones", args.dir.display());
     }
+    if args.sketches && !params.sketches {
+        bail!("the index in {} keeps no sketches; --sketches is for new ones", args.dir.display());
+    }
+    if args.threshold.is_some() && !params.sketches {
+        return Err(SeenError::NoSketches.into());
+    }
     Ok(index)
 }
 
@@ -240,6 +262,7 @@ struct Intake {
     index: Index,
     verb: Verb,
     features: TextFeatures,
+    threshold: f64,
     out: Vec<u8>,
     counts: BTreeMap<&'static str, u64>,
 }
@@ -260,6 +283,7 @@ impl Intake {
 
     fn answer(&mut self, name: &str, features: &Features) -> anyhow::Result<()> {
         let Some(probe) = features.probe() else { return self.tell(name, "empty", false, None, None) };
+        let probe = probe.with_threshold(self.threshold);
         let key = match name.parse::<u64>() {
             Ok(key) => key,
             Err(_) if self.index.params().names || self.verb == Verb::Check => 0,
@@ -326,7 +350,8 @@ fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exi
         .threads
         .map_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()), usize::from);
     let features = TextFeatures::new(index.params(), threads);
-    let mut intake = Intake { index, verb, features, out: Vec::new(), counts: BTreeMap::new() };
+    let threshold = args.threshold.unwrap_or(0.0);
+    let mut intake = Intake { index, verb, features, threshold, out: Vec::new(), counts: BTreeMap::new() };
     match &atlas {
         Some(atlas) => {
             let mut documents = AtlasDocuments::open(atlas, intake.index.params())?;
@@ -499,6 +524,8 @@ struct StatsWire {
     recipe: String,
     seed: u64,
     names: bool,
+    /// Minima that are kept of a document that is indexed by its features.
+    minima: usize,
     documents: u64,
     removed: u64,
     centres: u64,
@@ -507,6 +534,7 @@ struct StatsWire {
     in_log: u64,
     bytes: u64,
     name_bytes: u64,
+    sketch_bytes: u64,
     bytes_per_document: f64,
 }
 
@@ -524,6 +552,7 @@ fn tell_stats(dir: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Resu
             recipe: params.recipe.to_string(),
             seed: params.seed,
             names: params.names,
+            minima: params.minima(),
             documents: stats.documents,
             removed: stats.removed,
             centres: stats.centres,
@@ -532,6 +561,7 @@ fn tell_stats(dir: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Resu
             in_log: stats.in_log,
             bytes: stats.bytes,
             name_bytes: stats.name_bytes,
+            sketch_bytes: stats.sketch_bytes,
             bytes_per_document: stats.bytes_per_document(),
         })?;
     } else {
@@ -581,6 +611,7 @@ struct DamageWire {
 struct RepairWire {
     lost_documents: u64,
     lost_postings: u64,
+    lost_sketches: u64,
     lost_log_bytes: u64,
     lost_removals: bool,
 }
@@ -607,6 +638,7 @@ fn run_verify(args: &VerifyArgs, global: &Global) -> anyhow::Result<Exit> {
             repaired: repaired.as_ref().map(|done| RepairWire {
                 lost_documents: done.lost_documents,
                 lost_postings: done.lost_postings,
+                lost_sketches: done.lost_sketches,
                 lost_log_bytes: done.lost_log_bytes,
                 lost_removals: done.lost_removals,
             }),
@@ -628,9 +660,10 @@ fn run_verify(args: &VerifyArgs, global: &Global) -> anyhow::Result<Exit> {
         }
         if let Some(done) = &repaired {
             text.push_str(&format!(
-                "rebuilt: {} documents, {} entries and {} bytes of the log are lost\n",
+                "rebuilt: {} documents, {} entries, {} sketches and {} bytes of the log are lost\n",
                 grouped(done.lost_documents),
                 grouped(done.lost_postings),
+                grouped(done.lost_sketches),
                 grouped(done.lost_log_bytes)
             ));
             if done.lost_removals {

@@ -25,14 +25,14 @@ use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SizeArgs {
-    /// What is measured: folders of atlases, files with one address a line (plain or gzipped, `-` for standard input), and search engines as
+    /// What is measured: folders of atlases and of indexes of seen documents, files with one address a line (plain or gzipped, `-` for standard input), and search engines as
     /// addresses with {query}, {count} and {start} in them. One atlas with --method walk, one results file with --method addresses.
     #[arg(required = true, value_name = "MEMBER", value_hint = ValueHint::AnyPath)]
     pub members: Vec<String>,
     /// How.
     #[arg(long, value_enum, default_value_t = MethodArg::Overlap)]
     pub method: MethodArg,
-    /// What makes two pages the same [default: content where all members are atlases, else url]
+    /// What makes two pages the same [default: content where all members are atlases or indexes of seen documents, else url]
     #[arg(long, value_enum)]
     pub by: Option<ByArg>,
     /// The resemblance that makes a near copy.

@@ -3,7 +3,8 @@ use super::*;
 use crate::testing::params;
 
 fn some() -> Catalogue {
-    let run = |number, first, docs| RunMeta { number, first, docs, centres: 1, postings: 9, names: 0 };
+    let run =
+        |number, first, docs| RunMeta { number, first, docs, centres: 1, postings: 9, names: 0, minima: 0 };
     Catalogue {
         params: params("w4-rabin64-6x14r2+sketch", true),
         generation: 3,
@@ -19,6 +20,20 @@ fn a_catalogue_reads_back() {
     let text = some().to_text();
     assert_eq!(parse_bytes(text.as_bytes()).unwrap(), some());
     assert!(text.starts_with("onionskin-seen 1\nrecipe w4-rabin64-6x14r2\n"), "{text}");
+}
+
+#[test]
+fn only_sketches_make_another_version() {
+    let mut catalogue = some();
+    catalogue.params.sketches = true;
+    catalogue.runs.iter_mut().for_each(|run| run.minima = 84);
+    let text = catalogue.to_text();
+    assert!(text.starts_with("onionskin-seen 2\n") && text.contains("\nminima 84\n"), "{text}");
+    assert_eq!(parse_bytes(text.as_bytes()).unwrap(), catalogue);
+    let (body, _) = text.split_once("crc32c").unwrap();
+    let body = body.replace("minima 84", "minima 85");
+    let text = format!("{body}crc32c {:08x}\n", crc32c::crc32c(body.as_bytes()));
+    assert!(parse_bytes(text.as_bytes()).is_err());
 }
 
 #[test]
@@ -40,7 +55,7 @@ fn another_version_is_told() {
     let (body, _) = text.split_once("crc32c").unwrap();
     let text = format!("{body}crc32c {:08x}\n", crc32c::crc32c(body.as_bytes()));
     let error = parse_bytes(text.as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("format v7 is not known; this program reads v1"), "{error}");
+    assert!(error.contains("format v7 is not known; this program reads v1 to v2"), "{error}");
 }
 
 #[test]

@@ -15,10 +15,12 @@ proptest! {
         most in 1usize..300,
         spread in prop::sample::select(vec![1u64, 1 << 20, (1 << 54) / 40]),
         in_memory: bool,
+        stays: bool,
     ) {
         let dir = fast_dir();
         let storage = Faulty::never();
-        let mut writer = RunWriter::create(storage.as_ref(), dir.path(), 7, first, docs, 0).unwrap();
+        let plan = RunPlan { number: 7, first, docs, names: 0, minima: 0 };
+        let mut writer = RunWriter::create(storage.as_ref(), dir.path(), plan).unwrap();
         for doc in 0..docs {
             let record = Record { fp: u64::from(doc), centre: first, key: u64::from(doc) << 40 };
             writer.push_document(first + doc, record).unwrap();
@@ -28,7 +30,8 @@ proptest! {
         }
         let meta = writer.finish().unwrap();
         prop_assert_eq!(meta.centres, 1);
-        let run = Run::open(dir.path(), meta, in_memory).unwrap();
+        let room = if stays { Room::All } else { Room::Some };
+        let run = Run::open(dir.path(), meta, in_memory, room).unwrap();
         run.file().set_limit(if in_memory { 1 << 20 } else { 2 * crate::blocks::BLOCK });
         for key in 0..41 {
             let mut found = Vec::new();
@@ -43,6 +46,59 @@ proptest! {
         prop_assert_eq!(all.next().unwrap(), None);
         prop_assert_eq!(run.record(first + 899).unwrap().key, 899 << 40);
         prop_assert_eq!(run.documents().count(), docs as usize);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Every centre has the sketch that it was given, and others have none.
+    #[test]
+    fn sketches_are_those_of_their_centres(
+        is_centre in prop::collection::vec(any::<bool>(), 1..300),
+        first in 0u32..50,
+        minima in 1usize..90,
+    ) {
+        let dir = fast_dir();
+        let storage = Faulty::never();
+        let docs = is_centre.len() as u32;
+        let plan = RunPlan { number: 7, first, docs, names: 3, minima };
+        let mut writer = RunWriter::create(storage.as_ref(), dir.path(), plan).unwrap();
+        let sketch = |doc: u32| -> Vec<u32> { (0..minima as u32).map(|i| doc * 1000 + i).collect() };
+        for (doc, is_centre) in (first..).zip(&is_centre) {
+            let centre = if *is_centre { doc } else { doc + 1 };
+            writer.push_document(doc, Record { fp: 1, centre, key: 0 }).unwrap();
+        }
+        writer.push_names(&[1, 0, 7]).unwrap();
+        writer.begin_sketches().unwrap();
+        let centres: Vec<u32> = (first..).zip(&is_centre).filter(|(_, is)| **is).map(|(doc, _)| doc).collect();
+        centres.iter().for_each(|doc| writer.push_sketch(&sketch(*doc)).unwrap());
+        writer.push_posting(5, first).unwrap();
+        let meta = writer.finish().unwrap();
+        prop_assert_eq!(meta.centres as usize, centres.len());
+        let run = Run::open(dir.path(), meta, true, Room::All).unwrap();
+        run.check_sketches().unwrap();
+        let salvage = Run::open_damaged(dir.path(), meta).unwrap();
+        let numbers = |bytes: &[[u8; 4]]| bytes.iter().map(|b| u32::from_le_bytes(*b)).collect::<Vec<_>>();
+        for doc in first..first + docs {
+            let expected = centres.contains(&doc).then(|| sketch(doc));
+            prop_assert_eq!(run.sketch(doc, numbers).unwrap(), expected.clone());
+            prop_assert_eq!(salvage.sketch(doc), expected);
+        }
+        let mut found = Vec::new();
+        run.lookup(5, 9, &mut found).unwrap();
+        prop_assert_eq!(found, [first]);
+        prop_assert_eq!(run.name(0).unwrap(), [7]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn any_content_is_read_or_an_error(content in prop::collection::vec(any::<u8>(), 0..3000)) {
+        let dir = fast_dir();
+        let _ = parse_content(dir.path(), &content);
     }
 }
 

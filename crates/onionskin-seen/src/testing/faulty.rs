@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use onionskin_core::SplitMix64;
 use onionskin_store::storage::{Disk, Storage, StorageFile};
 
 /// What happens at the nth operation.
@@ -17,9 +19,25 @@ pub(crate) enum Fault {
     Broken,
     /// The process dies: no operation from here on has any effect.
     Kill,
+    /// A sync fails, and with it goes what it was to make safe: the system has thrown the pages away. Operations that are no syncs
+    /// fail as [`Fault::Broken`] does.
+    LostSync,
     /// The machine dies: as before, and everything that was not synced is lost.
     PowerCut,
+    /// The machine dies, and of what was not synced anything may be lost: changes of a folder one by one, the ends of files, sectors in
+    /// the midst of them, which are zeros then. By this seed.
+    TornCut(u64),
 }
+
+impl Fault {
+    /// No operation has any effect from here on.
+    fn is_final(self) -> bool {
+        matches!(self, Fault::Kill | Fault::PowerCut | Fault::TornCut(_))
+    }
+}
+
+/// What a disk writes at once.
+const SECTOR: u64 = 512;
 
 /// See the module.
 #[derive(Clone, Debug)]
@@ -30,6 +48,8 @@ pub(crate) struct Faulty {
 #[derive(Debug)]
 struct State {
     left: u64,
+    /// Operations that worked.
+    steps: u64,
     fault: Fault,
     failures: u64,
     /// Length of each file that is safe.
@@ -56,7 +76,8 @@ impl Pending {
 
 impl Faulty {
     pub(crate) fn new(nth: u64, fault: Fault) -> Arc<Faulty> {
-        let state = State { left: nth, fault, failures: 0, synced: BTreeMap::new(), pending: Vec::new() };
+        let state =
+            State { left: nth, steps: 0, fault, failures: 0, synced: BTreeMap::new(), pending: Vec::new() };
         Arc::new(Faulty { state: Arc::new(Mutex::new(state)) })
     }
 
@@ -69,19 +90,31 @@ impl Faulty {
         self.state.lock().unwrap().failures
     }
 
-    /// Undoes what was not synced, if the fault was a power cut.
+    /// Undoes what was not synced, or some of it, if the fault was a power cut.
     pub(crate) fn power_cut(&self) {
         let mut state = self.state.lock().unwrap();
-        if state.fault != Fault::PowerCut || state.failures == 0 {
+        let mut lottery = match state.fault {
+            Fault::TornCut(seed) => Some(SplitMix64::new(seed ^ state.steps)),
+            Fault::PowerCut => None,
+            _ => return,
+        };
+        if state.failures == 0 {
             return;
         }
         let pending = std::mem::take(&mut state.pending);
-        let mut gone = BTreeSet::new();
+        // A file that has its new name was made under the old one.
+        let mut made = BTreeSet::new();
         for change in pending.into_iter().rev() {
+            if lottery.as_mut().is_some_and(|rng| rng.next_u64() % 2 == 0) {
+                if let Pending::Renamed { from, .. } = change {
+                    made.insert(from);
+                }
+                continue;
+            }
             match change {
+                Pending::Created(path) if made.contains(&path) => {}
                 Pending::Created(path) => {
                     let _ = fs::remove_file(&path);
-                    gone.insert(path);
                 }
                 Pending::Renamed { from, to, replaced } => {
                     if fs::rename(&to, &from).is_ok() {
@@ -95,11 +128,25 @@ impl Faulty {
                 }
             }
         }
-        for (path, len) in &state.synced {
-            if let Ok(file) = OpenOptions::new().write(true).open(path)
-                && file.metadata().unwrap().len() > *len
-            {
-                file.set_len(*len).unwrap();
+        for (path, synced) in &state.synced {
+            let Ok(file) = OpenOptions::new().write(true).open(path) else { continue };
+            let len = file.metadata().unwrap().len();
+            if len <= *synced {
+                continue;
+            }
+            let Some(rng) = &mut lottery else {
+                file.set_len(*synced).unwrap();
+                continue;
+            };
+            let end = synced + rng.next_u64() % (len - synced + 1);
+            file.set_len(end).unwrap();
+            let mut at = *synced;
+            while at < end {
+                let next = (at / SECTOR + 1) * SECTOR;
+                if rng.next_u64() % 4 == 0 {
+                    file.write_all_at(&vec![0; (next.min(end) - at) as usize], at).unwrap();
+                }
+                at = next;
             }
         }
     }
@@ -111,11 +158,12 @@ impl Faulty {
             Fault::Full => rustix::io::Errno::NOSPC,
             _ => rustix::io::Errno::IO,
         };
-        if state.left == 0 && (state.failures == 0 || matches!(state.fault, Fault::Kill | Fault::PowerCut)) {
+        if state.left == 0 && (state.failures == 0 || state.fault.is_final()) {
             state.failures += 1;
             return Err(error.into());
         }
         state.left = state.left.saturating_sub(1);
+        state.steps += 1;
         Ok(())
     }
 }
@@ -146,9 +194,14 @@ impl Write for FaultyFile {
 
 impl StorageFile for FaultyFile {
     fn sync(&mut self) -> io::Result<()> {
-        self.storage.step()?;
+        let result = self.storage.step();
         let len = fs::metadata(&self.path)?.len();
         let mut state = self.storage.state.lock().unwrap();
+        if result.is_err() && state.fault == Fault::LostSync {
+            let synced = state.synced.get(&self.path).copied().unwrap_or(0);
+            OpenOptions::new().write(true).open(&self.path)?.set_len(synced)?;
+        }
+        result?;
         state.synced.insert(self.path.clone(), len);
         Ok(())
     }

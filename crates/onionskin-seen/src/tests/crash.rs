@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::testing::faulty::{Fault, Faulty};
 use crate::testing::{Text, fast_dir, living, options, params, with_storage};
-use crate::{Seen, SeenError, verify};
+use crate::{Params, Seen, SeenError, verify};
 
 const BATCHES: u64 = 9;
 
@@ -27,10 +27,17 @@ fn states() -> Vec<BTreeSet<u64>> {
     states
 }
 
+/// Every other operation is tried with sketches.
+fn kind(nth: u64) -> (Params, usize) {
+    let params = params("w4-rabin64-6x14r2", false);
+    if nth.is_multiple_of(2) { (params, 0) } else { (params.with_sketches(), 84) }
+}
+
 fn work(seen: &mut Seen, from: u64, acknowledged: &mut u64) -> Result<(), SeenError> {
+    let minima = seen.params().minima();
     for batch in from..BATCHES {
         for i in 0..3 {
-            seen.add(&Text::lone(batch * 10 + i / 2, 6).document(batch * 10 + i, ""))?;
+            seen.add(&Text::sketched(batch * 10 + i / 2, 6, minima).document(batch * 10 + i, ""))?;
         }
         if batch % 3 == 2 {
             let oldest = *living(seen).first().unwrap();
@@ -45,8 +52,13 @@ fn work(seen: &mut Seen, from: u64, acknowledged: &mut u64) -> Result<(), SeenEr
     Ok(())
 }
 
-fn whole(at: &Path, storage: std::sync::Arc<Faulty>, acknowledged: &mut u64) -> Result<(), SeenError> {
-    let mut seen = Seen::create(at, params("w4-rabin64-6x14r2", false), with_storage(5, storage))?;
+fn whole(
+    at: &Path,
+    params: Params,
+    storage: std::sync::Arc<Faulty>,
+    acknowledged: &mut u64,
+) -> Result<(), SeenError> {
+    let mut seen = Seen::create(at, params, with_storage(5, storage))?;
     work(&mut seen, 0, acknowledged)?;
     seen.close()
 }
@@ -59,7 +71,7 @@ fn check_faults(fault: Fault) {
         let at = dir.path().join("seen");
         let storage = Faulty::new(nth, fault);
         let mut acknowledged = 0;
-        let result = whole(&at, storage.clone(), &mut acknowledged);
+        let result = whole(&at, kind(nth).0, storage.clone(), &mut acknowledged);
         storage.power_cut();
         if storage.failures() == 0 {
             result.unwrap();
@@ -70,24 +82,25 @@ fn check_faults(fault: Fault) {
         let mut seen = match Seen::open(&at, options(5)) {
             Err(SeenError::Missing(_)) => {
                 assert_eq!(acknowledged, 0, "operation {nth}");
-                Seen::create(&at, params("w4-rabin64-6x14r2", false), options(5)).unwrap()
+                Seen::create(&at, kind(nth).0, options(5)).unwrap()
             }
-            other => other.unwrap_or_else(|error| panic!("operation {nth}: {error}")),
+            other => other.unwrap_or_else(|error| panic!("operation {nth}, {fault:?}: {error}")),
         };
         let found = verify(&at).unwrap();
         // The copy of the catalogue may not have been written yet.
         let harmless = |path: &Path| path.ends_with("catalogue.copy");
-        assert!(found.findings.iter().all(|f| harmless(&f.path)), "operation {nth}: {found:?}");
+        assert!(found.findings.iter().all(|f| harmless(&f.path)), "operation {nth}, {fault:?}: {found:?}");
         let keys = living(&seen);
         let set: BTreeSet<u64> = keys.iter().copied().collect();
         assert_eq!(keys.len(), set.len(), "operation {nth}: a document is there twice");
         // A batch that was not acknowledged is there whole, or not at all.
         let there = (acknowledged..=BATCHES.min(acknowledged + 1)).find(|n| states[*n as usize] == set);
         let Some(there) = there else {
-            panic!("operation {nth}: {keys:?} after {acknowledged} batches were acknowledged")
+            panic!("operation {nth}, {fault:?}: {keys:?} after {acknowledged} batches were acknowledged")
         };
         for key in &set {
-            let answer = seen.check(&Text::lone(key / 10 * 10 + key % 10 / 2, 6).probe()).unwrap().unwrap();
+            let text = Text::sketched(key / 10 * 10 + key % 10 / 2, 6, kind(nth).1);
+            let answer = seen.check(&text.probe()).unwrap().unwrap();
             assert!(answer.exact, "operation {nth}: {key}");
         }
         work(&mut seen, there, &mut acknowledged).unwrap();
@@ -115,6 +128,11 @@ fn an_input_output_error_at_any_operation_loses_nothing() {
 }
 
 #[test]
+fn a_sync_that_fails_and_takes_its_pages_along_loses_nothing() {
+    check_faults(Fault::LostSync);
+}
+
+#[test]
 fn a_kill_at_any_operation_loses_nothing() {
     check_faults(Fault::Kill);
 }
@@ -122,4 +140,13 @@ fn a_kill_at_any_operation_loses_nothing() {
 #[test]
 fn a_power_cut_at_any_operation_loses_nothing() {
     check_faults(Fault::PowerCut);
+}
+
+/// Anything that was not synced may be there or not, in parts.
+#[test]
+fn a_power_cut_that_keeps_some_of_what_was_not_synced_loses_nothing() {
+    let cuts = if std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some() { 40 } else { 3 };
+    for seed in 0..cuts {
+        check_faults(Fault::TornCut(seed));
+    }
 }

@@ -6,15 +6,20 @@ use std::path::Path;
 use onionskin_core::SplitMix64;
 
 use crate::testing::{Text, fast_dir, files, options, params};
-use crate::{Seen, repair, verify};
+use crate::{Params, Seen, repair, verify};
 
 const DOCUMENTS: u64 = 600;
 
 /// Two runs, tombstones, and a log with three batches.
 fn build(at: &Path) {
-    let mut seen = Seen::create(at, params("w4-rabin64-6x14r2", true), options(1_000_000)).unwrap();
+    build_of(at, params("w4-rabin64-6x14r2", true));
+}
+
+fn build_of(at: &Path, params: Params) {
+    let minima = params.minima();
+    let mut seen = Seen::create(at, params, options(1_000_000)).unwrap();
     for id in 0..DOCUMENTS {
-        seen.add(&Text::lone(id, 6).document(0, &format!("name-{id}"))).unwrap();
+        seen.add(&Text::sketched(id, 6, minima).document(0, &format!("name-{id}"))).unwrap();
         if id == 399 || id == 549 {
             seen.remove(&[7, id as u32 - 100]).unwrap();
             seen.close().unwrap();
@@ -55,7 +60,7 @@ fn check(original: &Path, name: &str, harm: impl Fn(&mut Vec<u8>), what: &str) -
     let seen = Seen::open(&at, options(1_000_000)).unwrap();
     let mut missing = 0;
     for id in 0..DOCUMENTS {
-        match seen.check(&Text::lone(id, 6).probe()).unwrap() {
+        match seen.check(&Text::sketched(id, 6, seen.params().minima()).probe()).unwrap() {
             Some(answer) => assert_eq!(answer.name, Some(format!("name-{id}")), "{name}, {what}"),
             None => missing += 1,
         }
@@ -65,9 +70,44 @@ fn check(original: &Path, name: &str, harm: impl Fn(&mut Vec<u8>), what: &str) -
 
 #[test]
 fn every_harm_is_noticed_named_and_repaired() {
+    check_all(params("w4-rabin64-6x14r2", true));
+}
+
+#[test]
+fn every_harm_to_an_index_with_sketches_is_noticed_named_and_repaired() {
+    check_all(params("w4-rabin64-6x3r2", true).with_sketches());
+}
+
+/// A near copy is told by its features where the sketch is lost, and by its sketch again where it is not.
+#[test]
+fn lost_sketches_are_told_and_features_decide() {
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    build_of(&at, params("w4-rabin64-6x14r2", true).with_sketches());
+    let run = files(&at).into_iter().find(|path| path.to_string_lossy().contains("run-")).unwrap();
+    let mut bytes = fs::read(&run).unwrap();
+    // Four hundred documents with names come before; then 336 bytes each.
+    bytes[50_000] ^= 1;
+    fs::write(&run, bytes).unwrap();
+    let done = repair(&at, options(1_000_000)).unwrap();
+    assert_eq!((done.lost_documents, done.lost_postings), (0, 0), "{done:?}");
+    assert!((12..=14).contains(&done.lost_sketches), "{done:?}");
+    let seen = Seen::open(&at, options(1_000_000)).unwrap();
+    let (mut by_features, mut by_sketch) = (0, 0);
+    for id in (0..400).filter(|id| ![7, 299].contains(id)) {
+        let mut near = Text { fp: 1, ..Text::sketched(id, 6, 84) };
+        near.features[5] = 1;
+        let found = seen.check(&near.probe().with_threshold(0.5)).unwrap().unwrap();
+        assert_eq!((found.name, found.shared), (Some(format!("name-{id}")), 5));
+        if found.resemblance == 1.0 { by_sketch += 1 } else { by_features += 1 }
+    }
+    assert_eq!((by_features, by_features + by_sketch), (done.lost_sketches, 398));
+}
+
+fn check_all(params: Params) {
     let dir = fast_dir();
     let original = dir.path().join("seen");
-    build(&original);
+    build_of(&original, params);
     let names: Vec<String> = files(&original)
         .iter()
         .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())

@@ -26,9 +26,14 @@ fn pairs_of_known_resemblance_are_accepted_as_often_as_the_curve_says() {
                 .iter()
                 .map(|min| if rng.next_u64() >> 11 < agree { *min } else { rng.next_u32() })
                 .collect();
-            let text = Text { fp: rng.next_u64(), features: maker.features(&sketch).to_vec() };
+            let text =
+                Text { fp: rng.next_u64(), features: maker.features(&sketch).to_vec(), sketch: vec![] };
             seen.add_if_new(&text.document(pair, "")).unwrap();
-            others.push(Text { fp: rng.next_u64(), features: maker.features(&other).to_vec() });
+            others.push(Text {
+                fp: rng.next_u64(),
+                features: maker.features(&other).to_vec(),
+                sketch: vec![],
+            });
             if pair % 500 == 0 {
                 seen.commit().unwrap();
             }

@@ -5,14 +5,17 @@ use proptest::prelude::*;
 fn change() -> impl Strategy<Value = Change> {
     let features = prop::collection::vec(any::<u64>(), 1..5);
     let name = prop::option::of(prop::collection::vec(any::<u8>(), 0..20));
-    let add = (any::<u64>(), prop::option::of(0..NOBODY), any::<u64>(), name, features, any::<bool>());
+    let sketch = prop::collection::vec(any::<u32>(), 0..3);
+    let add =
+        (any::<u64>(), prop::option::of(0..NOBODY), any::<u64>(), name, features, sketch, any::<bool>());
     prop_oneof![
-        add.prop_map(|(fp, centre, key, name, features, by_text)| Change::Add {
+        add.prop_map(|(fp, centre, key, name, features, sketch, by_text)| Change::Add {
             fp,
             centre: centre.unwrap_or(NOBODY),
             key: if name.is_some() { 0 } else { key },
             name,
             features: if centre.is_some() { vec![] } else { features },
+            sketch: if centre.is_some() { vec![] } else { sketch },
             by_text,
         }),
         any::<(u32, u32)>().prop_map(|(doc, heir)| Change::Remove { doc, heir }),

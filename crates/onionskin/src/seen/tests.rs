@@ -20,7 +20,27 @@ fn threads_change_nothing_and_empty_documents_have_nothing() {
 }
 
 #[test]
+fn an_atlas_without_sketches_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let input = dir.path().join("in.jsonl");
+    std::fs::write(&input, "{\"text\":\"one two three four five\"}\n").unwrap();
+    let mut scan = crate::ScanParams::new(vec![input.display().to_string()], dir.path().join("atlas"));
+    scan.recipe = "w4-rabin64-6x14r2".parse().unwrap();
+    scan.seed = 1;
+    crate::scan(&scan, &crate::Quiet).unwrap();
+    let atlas = Atlas::open(dir.path().join("atlas")).unwrap();
+    AtlasDocuments::open(&atlas, &params()).unwrap();
+    let error = AtlasDocuments::open(&atlas, &params().with_sketches()).err().unwrap().to_string();
+    assert!(error.contains("has no sketches") && error.contains("+sketch"), "{error}");
+}
+
+#[test]
 fn texts_and_their_atlas_have_the_same_features() {
+    check_same_features(params());
+    check_same_features(params().with_sketches());
+}
+
+fn check_same_features(params: Params) {
     let texts = ["one two three four five six", "", "one", "One, two; three four five six!"];
     let dir = tempfile::tempdir().unwrap();
     let lines: Vec<String> = (0..)
@@ -33,10 +53,15 @@ fn texts_and_their_atlas_have_the_same_features() {
     scan.seed = 1;
     crate::scan(&scan, &crate::Quiet).unwrap();
     let atlas = Atlas::open(dir.path().join("atlas")).unwrap();
-    let expected = TextFeatures::new(&params(), 1).of(&texts);
-    let mut documents = AtlasDocuments::open(&atlas, &params()).unwrap();
+    let expected = TextFeatures::new(&params, 1).of(&texts);
+    assert!(
+        expected
+            .iter()
+            .all(|features| features.sketch.len() == features.features.len() / 6 * params.minima())
+    );
+    let mut documents = AtlasDocuments::open(&atlas, &params).unwrap();
     let at = dir.path().join("seen");
-    let mut seen = Seen::create(&at, params(), Options::new(MemoryBudget::from_mib(1))).unwrap();
+    let mut seen = Seen::create(&at, params.clone(), Options::new(MemoryBudget::from_mib(1))).unwrap();
     for (n, features) in (0..).zip(&expected) {
         let found = documents.next_document().unwrap().unwrap();
         assert_eq!(found, AtlasDocument { doc: n, name: format!("d{n}"), features: features.clone() });

@@ -36,7 +36,7 @@ fn spelled(url: &str) -> String {
 }
 
 /// The pages with the smallest random numbers, and how many there are in all.
-struct Bottom {
+pub(super) struct Bottom {
     wanted: usize,
     key: u64,
     smallest: BTreeMap<u64, Page>,
@@ -44,7 +44,7 @@ struct Bottom {
 }
 
 impl Bottom {
-    fn new(wanted: usize, seed: u64, room: &Room) -> Result<Bottom, MemberFailure> {
+    pub(super) fn new(wanted: usize, seed: u64, room: &Room) -> Result<Bottom, MemberFailure> {
         let params = SortParams::new(&room.work_dir, room.memory.share(1, 2)).dedup();
         Ok(Bottom {
             wanted,
@@ -55,7 +55,7 @@ impl Bottom {
     }
 
     /// A page that is known by `unit`.
-    fn push(&mut self, unit: u64, page: impl FnOnce() -> Page) -> Result<(), MemberFailure> {
+    pub(super) fn push(&mut self, unit: u64, page: impl FnOnce() -> Page) -> Result<(), MemberFailure> {
         // A bijection: different pages have different numbers.
         let number = scramble(unit ^ self.key);
         self.all.push(number)?;
@@ -70,7 +70,7 @@ impl Bottom {
         Ok(())
     }
 
-    fn finish(self) -> Result<(Sample, u64), MemberFailure> {
+    pub(super) fn finish(self) -> Result<(Sample, u64), MemberFailure> {
         let mut count = 0;
         for number in self.all.finish()? {
             number?;
@@ -82,14 +82,14 @@ impl Bottom {
 }
 
 /// Answers by one key a page.
-struct Questions<'a> {
+pub(super) struct Questions<'a> {
     by_key: HashMap<u64, Vec<u32>>,
     answers: Vec<Presence>,
     pages: &'a [Page],
 }
 
 impl<'a> Questions<'a> {
-    fn new(pages: &'a [Page], key: impl Fn(&Page) -> Option<u64>) -> Questions<'a> {
+    pub(super) fn new(pages: &'a [Page], key: impl Fn(&Page) -> Option<u64>) -> Questions<'a> {
         let mut by_key: HashMap<u64, Vec<u32>> = HashMap::new();
         // A page that is not known by what is compared cannot be looked for.
         let mut answers = vec![Presence::Unknown; pages.len()];
@@ -102,19 +102,19 @@ impl<'a> Questions<'a> {
         Questions { by_key, answers, pages }
     }
 
-    fn meet(&mut self, key: u64) {
+    pub(super) fn meet(&mut self, key: u64) {
         for at in self.by_key.get(&key).into_iter().flatten() {
             self.answers[*at as usize] = Presence::Present;
         }
     }
 
-    fn finish(self) -> Vec<Presence> {
+    pub(super) fn finish(self) -> Vec<Presence> {
         debug_assert_eq!(self.answers.len(), self.pages.len());
         self.answers
     }
 }
 
-fn url_key(page: &Page) -> Option<u64> {
+pub(super) fn url_key(page: &Page) -> Option<u64> {
     page.url.as_ref().map(|url| xxh3_64(url.as_bytes()))
 }
 
@@ -125,11 +125,18 @@ pub(super) struct AtlasMember {
     by: By,
     room: Room,
     count: Option<u64>,
+    /// The bits of a text's fingerprint that are compared.
+    text_bits: u64,
 }
 
 impl AtlasMember {
     pub(super) fn new(name: &str, atlas: Atlas, by: By, room: Room) -> AtlasMember {
-        AtlasMember { name: name.to_owned(), atlas, by, room, count: None }
+        AtlasMember { name: name.to_owned(), atlas, by, room, count: None, text_bits: u64::MAX }
+    }
+
+    /// Compares texts by these bits of their fingerprints, since another member knows no others.
+    pub(super) fn with_text_bits(self, text_bits: u64) -> AtlasMember {
+        AtlasMember { text_bits, ..self }
     }
 
     /// Every document with its sketch, in order; documents without a text do not come.
@@ -198,12 +205,13 @@ impl Member for AtlasMember {
         while let Some(batch) = documents.next_batch()? {
             for row in batch.rows() {
                 let url = row.url.map(spelled);
+                let text_fp = row.text_fp.map(|fp| fp & self.text_bits);
                 let unit = match self.by {
                     By::Url => url.as_ref().map(|url| xxh3_64(url.as_bytes())),
-                    _ => row.text_fp,
+                    _ => text_fp,
                 };
                 if let Some(unit) = unit {
-                    bottom.push(unit, || Page { url, text_fp: row.text_fp, sketch: None })?;
+                    bottom.push(unit, || Page { url, text_fp, sketch: None })?;
                 }
             }
         }
@@ -234,14 +242,16 @@ impl Member for AtlasMember {
             return Ok(answers);
         }
         let by_url = self.by == By::Url;
-        let mut questions = Questions::new(pages, |page| if by_url { url_key(page) } else { page.text_fp });
+        let text = |fp: Option<u64>| fp.map(|fp| fp & self.text_bits);
+        let mut questions =
+            Questions::new(pages, |page| if by_url { url_key(page) } else { text(page.text_fp) });
         let columns: &[&'static str] = if by_url { &["url"] } else { &["text_fp"] };
         let mut documents = self.atlas.documents()?.only(columns);
         while let Some(batch) = documents.next_batch()? {
             for row in batch.rows() {
                 let key = match row.url {
                     Some(url) if by_url => Some(xxh3_64(spelled(url).as_bytes())),
-                    _ => row.text_fp,
+                    _ => text(row.text_fp),
                 };
                 if let Some(key) = key {
                     questions.meet(key);

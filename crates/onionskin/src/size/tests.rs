@@ -185,3 +185,72 @@ fn words_and_texts_come_from_the_inputs() {
     let (lexicon, texts) = store.lexicon(50, 1).unwrap();
     assert_eq!((texts, lexicon.frequency("zebras")), (50, Some(50)));
 }
+
+/// An index of seen documents, made of the documents of an atlas.
+fn index_of(webs: &Webs, atlas: &str, name: &str, numbers: bool) -> String {
+    use crate::seen::{AtlasDocuments, Document, Options, Params, Seen, recipe_of};
+    let at = webs.dir.path().join(name);
+    let atlas = Atlas::open(atlas).unwrap();
+    let (recipe, seed) = recipe_of(&atlas).unwrap();
+    let params = Params::new(&recipe, seed, !numbers).unwrap();
+    let mut documents = AtlasDocuments::open(&atlas, &params).unwrap();
+    let mut seen = Seen::create(&at, params, Options::new(MemoryBudget::from_mib(8))).unwrap();
+    while let Some(document) = documents.next_document().unwrap() {
+        if let Some(probe) = document.features.probe() {
+            seen.add(&Document { probe, key: 7, name: &document.name }).unwrap();
+        }
+    }
+    // One more, which is gone again.
+    let gone =
+        seen.add(&Document { probe: crate::seen::Probe::new(1, &[2; 6]), key: 7, name: "http://gone/" });
+    seen.remove(&[gone.unwrap().doc.unwrap()]).unwrap();
+    seen.close().unwrap();
+    at.display().to_string()
+}
+
+/// An index is as large as the atlas that it was made of, by texts and by addresses, and fits where the atlas does.
+#[test]
+fn indexes_of_seen_documents_are_members() {
+    let webs = Webs::new();
+    let [first, second] = mirrored(&webs);
+    let seen = index_of(&webs, &first, "seen", false);
+    assert_eq!(MemberKind::of(&seen), MemberKind::Seen);
+    for by in [ByChoice::Auto, ByChoice::Text, ByChoice::Url] {
+        let mut params = webs.params(&[&seen, &second, &first], by);
+        params.samples = Some(100_000);
+        let report = size(&params, &Quiet).unwrap();
+        assert_eq!(report.by, if by == ByChoice::Url { By::Url } else { By::Text });
+        assert_eq!(report.observed[0].count, report.observed[2].count, "{by:?}");
+        let fractions = &report.estimates.fractions;
+        let share = |a: usize, b: usize| fractions[a][b].unwrap().share.value;
+        assert_eq!((share(0, 2), share(2, 0)), (1.0, 1.0), "{by:?}");
+        assert_eq!((share(0, 1), share(1, 0)), (share(2, 1), share(1, 2)), "{by:?}");
+        assert!(share(0, 1) > 0.1 && share(0, 1) < 0.9, "{by:?}");
+    }
+    // A sample, against the same without an index.
+    let mut params = webs.params(&[&seen, &second], ByChoice::Text);
+    params.samples = Some(300);
+    let ratio = size(&params, &Quiet).unwrap().estimates.ratios[0].ratio.unwrap();
+    assert!(ratio.interval.covers(1.0), "{ratio:?}, seed 1");
+}
+
+#[test]
+fn what_an_index_of_seen_documents_cannot_answer_is_told() {
+    let webs = Webs::new();
+    let atlas = webs.atlas("a", (0..20u64).map(|c| page(&format!("http://a.example/{c}"), c, 0)), RECIPE);
+    let named = index_of(&webs, &atlas, "named", false);
+    let numbers = index_of(&webs, &atlas, "numbers", true);
+    let problem = |members: &[&String], by| {
+        size(&webs.params(members, by), &Quiet).err().map(|error| error.to_string()).unwrap()
+    };
+    assert!(problem(&[&named, &atlas], ByChoice::Near).contains("--by text or --by url"));
+    assert!(problem(&[&numbers, &atlas], ByChoice::Url).contains("keeps numbers"));
+    let other = webs.atlas("nfkc", [page("http://a.example/", 1, 0)], "w4-nfkc-rabin64-6x14r2");
+    assert!(problem(&[&named, &other], ByChoice::Text).contains("cannot be compared by text"));
+    // Other shingles have the same texts.
+    let wide = webs.atlas("wide", (10..30u64).map(|c| page("http://b.example/", c, 0)), "w6-rabin64-4x5r2");
+    let report = size(&webs.params(&[&numbers, &wide], ByChoice::Auto), &Quiet).unwrap();
+    assert_eq!(report.estimates.fractions[0][1].unwrap().share.value, 0.5);
+    let engine = "http://127.0.0.1:9/?q={query}".to_owned();
+    assert!(problem(&[&named, &engine], ByChoice::Text).contains("48 bits"));
+}

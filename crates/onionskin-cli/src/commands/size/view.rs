@@ -75,6 +75,7 @@ pub(super) fn overlap(report: &SizeReport, args: &SizeArgs) -> String {
     for (x, (observed, kind)) in report.observed.iter().zip(&report.kinds).enumerate() {
         let kind = match kind {
             MemberKind::Atlas => "atlas",
+            MemberKind::Seen => "seen",
             MemberKind::List => "list",
             MemberKind::Engine => "engine",
         };

@@ -120,6 +120,7 @@ impl<'a> Overlap<'a> {
                 name: name(x),
                 kind: match report.kinds[x] {
                     MemberKind::Atlas => "atlas",
+                    MemberKind::Seen => "seen",
                     MemberKind::List => "list",
                     MemberKind::Engine => "engine",
                 },
