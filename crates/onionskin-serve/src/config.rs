@@ -66,7 +66,7 @@ impl Config {
 /// What a caller may use up.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open connections. Further ones wait until one of them ends.
+    /// Open connections. Further ones wait until one of them ends, or until one on which nothing happens makes room.
     pub connections: usize,
     /// From the start of a connection, or from the end of a request, to the end of the next request's headers. So this is also how long an idle
     /// connection is kept: to the server both are the same, a connection that is open for nothing.

@@ -42,6 +42,7 @@ mod api;
 mod assets;
 pub mod auth;
 mod config;
+mod connections;
 mod curve;
 mod error;
 pub mod headers;

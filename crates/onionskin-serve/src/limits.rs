@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::task::Poll;
 
 use axum::body::Body;
@@ -144,7 +145,11 @@ impl FromRequest<AppState> for BoundedBody {
             let had = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
             if needed > had {
                 let more = (needed - had).max(had).min(limits.body_bytes.div_ceil(BODY_UNIT) - had);
-                let more = state.bodies().clone().try_acquire_many_owned(more as u32).map_err(|_| Busy)?;
+                let Ok(more) = Arc::clone(state.bodies()).try_acquire_many_owned(more as u32) else {
+                    drop((bytes, room));
+                    discard(body, limits.body_bytes, deadline).await;
+                    return Err(Busy.into());
+                };
                 match &mut room {
                     Some(room) => room.merge(more),
                     None => room = Some(more),

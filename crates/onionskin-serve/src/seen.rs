@@ -48,7 +48,7 @@ pub enum StartError {
     Seen(#[from] SeenError),
     /// The atlas is no good.
     #[error(transparent)]
-    Atlas(#[from] AtlasDocumentsError),
+    Atlas(#[from] Box<AtlasDocumentsError>),
     /// Not a recipe.
     #[error(transparent)]
     Recipe(#[from] RecipeError),
@@ -270,7 +270,7 @@ fn open_or_begin(dir: &Path, options: &Options, atlas: Option<&Atlas>) -> Result
     match Seen::open(dir, options.clone()) {
         Err(SeenError::Missing(_)) => {
             let (recipe, seed) = match atlas {
-                Some(atlas) => recipe_of(atlas)?,
+                Some(atlas) => recipe_of(atlas).map_err(Box::new)?,
                 None => (RECIPE.parse()?, ScanParams::SEED),
             };
             Ok(Seen::create(dir, Params::new(&recipe, seed, true)?, options.clone())?)

@@ -3,10 +3,11 @@
 //! `axum::serve` has no time limit for headers, so a client that sends a byte a minute would keep a connection for ever. This loop has limits for
 //! everything: how many connections are open, how long headers take, how long an answer may wait to be read.
 //!
-//! **Connections past the bound wait unaccepted.** The kernel keeps them in its backlog, which costs this process nothing, and they are served as soon as
-//! others end; every open one ends within the limits. Answering each with a 503 would cost a descriptor and a write for each, which is just what there
-//! is none left of, and well-behaved clients would retry at once.
+//! **Connections past the bound wait unaccepted.** The kernel keeps them in its backlog, which costs this process nothing. Answering each with a 503 would cost a
+//! descriptor and a write for each, which is just what there is none left of, and well-behaved clients would retry at once. Open connections on which
+//! nothing happens make room: see [`crate::connections`].
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -15,18 +16,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
 use onionskin::Progress;
 use onionskin::texts::LostInput;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
+use tower::Service;
 
 use crate::config::Config;
+use crate::connections::{BusyBody, Connection, Connections};
 use crate::state::{AppState, StateError};
 
 /// Why a server did not start, or ended.
@@ -166,18 +170,13 @@ async fn until(stop: &mut watch::Receiver<Stop>, wanted: Stop) {
 /// Serves connections until told to stop.
 pub async fn serve(listener: TcpListener, router: Router, state: &AppState, mut stop: watch::Receiver<Stop>) {
     let limits = state.limits().clone();
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let connections = Connections::new(limits.connections);
     let graceful = GracefulShutdown::new();
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.header_time).keep_alive(true);
     // Addresses of 4,000 characters are met; a header of 64 KiB is an attack.
     http.max_buf_size(64 << 10);
     loop {
-        let place = tokio::select! {
-            place = Arc::clone(&places).acquire_owned() => place,
-            () = until(&mut stop, Stop::Soon) => break,
-        };
-        let Ok(place) = place else { break };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = until(&mut stop, Stop::Soon) => break,
@@ -198,16 +197,43 @@ pub async fn serve(listener: TcpListener, router: Router, state: &AppState, mut 
                 continue;
             }
         };
+        // One is in hand while it waits for a place, so that room is made only when somebody is there who needs it.
+        let place = tokio::select! {
+            biased;
+            place = connections.place() => place,
+            () = until(&mut stop, Stop::Soon) => break,
+        };
+        let Some(place) = place else { break };
         // An answer is written at once; waiting for more of it gains nothing.
         let _ = stream.set_nodelay(true);
         let counted = state.metrics().connected();
-        let io = TokioIo::new(Unstalled { stream, limit: limits.write_time, stalled: None });
-        let connection = http.serve_connection(io, TowerToHyperService::new(router.clone()));
-        let connection = graceful.watch(connection);
+        let (connection, held) = connections.begin(place);
+        let io = Unstalled {
+            stream,
+            limit: limits.write_time,
+            stalled: None,
+            connection: Arc::clone(&connection),
+        };
+        let marking = (Arc::clone(&connection), router.clone());
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let (connection, mut router) = marking.clone();
+            let busy = connection.busy();
+            async move {
+                let answer = router.call(request).await?;
+                Ok::<_, Infallible>(answer.map(|body| BusyBody::new(body, busy)))
+            }
+        });
+        let serving = graceful.watch(http.serve_connection(TokioIo::new(io), service));
         tokio::spawn(async move {
-            let _held = (place, counted);
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection ended");
+            // The place is given back last, so that no more are counted than there are places.
+            let _held = (counted, held);
+            tokio::select! {
+                ended = serving => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a connection ended");
+                    }
+                }
+                () = connection.dismissed() => tracing::debug!("a connection made room"),
             }
         });
     }
@@ -224,11 +250,13 @@ struct Unstalled {
     stream: TcpStream,
     limit: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
+    connection: Arc<Connection>,
 }
 
 impl Unstalled {
     fn judge<T>(&mut self, context: &mut Context<'_>, polled: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if polled.is_ready() {
+            self.connection.alive();
             self.stalled = None;
             return polled;
         }
