@@ -18,6 +18,7 @@ pub(crate) const PYTHON_PACKAGES: &[&str] = &[
     "brotli",
     "scrapy",
     "PyYAML",
+    "schemathesis",
 ];
 
 /// What drives a browser, and what looks for obstacles in a page, from npm.

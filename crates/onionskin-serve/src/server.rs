@@ -29,6 +29,7 @@ use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 use tower::Service;
 
+use crate::auth::Auth;
 use crate::config::Config;
 use crate::connections::{BusyBody, Connection, Connections};
 use crate::state::{AppState, StateError};
@@ -86,6 +87,7 @@ pub fn run(
     config.limits.connections = room_for_connections(config.limits.connections);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().map_err(RunError::Start)?;
+    Auth::new(&config).map_err(StateError::from)?;
     // An address that is taken is told before an hour of indexing, not after it.
     let listener =
         runtime.block_on(async { bind(address) }).map_err(|source| RunError::Listen { address, source })?;
