@@ -88,13 +88,16 @@ pub fn read_texts<E>(
     Ok(lost)
 }
 
+/// Receives a document and its text.
+type Each<'a, E> = dyn FnMut(&DocumentRow<'_>, Option<&str>) -> Result<(), E> + 'a;
+
 /// The documents that have not come by yet.
 struct Rows<'a, E> {
     documents: DocumentsReader,
     batch: Option<DocumentBatch>,
     at: usize,
     failure: Option<TextsError<E>>,
-    each: &'a mut dyn FnMut(&DocumentRow<'_>, Option<&str>) -> Result<(), E>,
+    each: &'a mut Each<'a, E>,
 }
 
 impl<E> Rows<'_, E> {

@@ -65,7 +65,11 @@ fn options(reading: &ReadingArgs) -> Options {
         format: reading.format,
         max_record_bytes: reading.max_record_bytes.bytes(),
         any_status: reading.any_status,
-        extract: ExtractOptions { pdf: reading.pdf, pdf_worker: super::pdf_worker(), ..ExtractOptions::default() },
+        extract: ExtractOptions {
+            pdf: reading.pdf,
+            pdf_worker: super::pdf_worker(),
+            ..ExtractOptions::default()
+        },
         ..Options::default()
     }
 }
