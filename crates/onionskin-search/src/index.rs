@@ -20,7 +20,8 @@ use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions, Value as _,
 };
 use tantivy::{
-    DocAddress, DocSet, IndexWriter, ReloadPolicy, Searcher, TERMINATED, TantivyDocument, TantivyError, Term,
+    DocAddress, DocSet, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TERMINATED, TantivyDocument,
+    TantivyError, Term,
 };
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -367,7 +368,10 @@ fn write(
 ) -> Result<Built, SearchError> {
     let failed = |source: TantivyError| engine(work, source);
     let (schema, fields) = schema();
-    let index = tantivy::Index::create_in_dir(work, schema).map_err(failed)?;
+    // Results are read one by one from all over the store; small blocks waste less.
+    let settings = IndexSettings { docstore_blocksize: 4 << 10, ..IndexSettings::default() };
+    let index =
+        tantivy::Index::builder().schema(schema).settings(settings).create_in_dir(work).map_err(failed)?;
     index.tokenizers().register(WORDS, WordTokenizer);
     // Words take most of the memory while they are collected; what is flushed and read again takes the rest.
     let memory = (params.memory.share(1, 4).len()).clamp(32 << 20, 512 << 20);

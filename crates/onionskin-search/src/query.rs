@@ -123,6 +123,14 @@ impl Query {
         words
     }
 
+    /// The word, where it is all that is asked for.
+    pub(crate) fn single_word(&self) -> Option<&str> {
+        match &self.wanted[..] {
+            [Clause::Word(word)] if self.unwanted.is_empty() && self.sites.is_empty() => Some(word),
+            _ => None,
+        }
+    }
+
     /// For the engine: pages with all that is wanted, or with any of it.
     pub(crate) fn engine(&self, fields: &Fields, any: bool) -> Box<dyn EngineQuery> {
         let wanted = self.wanted.iter().map(|clause| clause.engine(fields));

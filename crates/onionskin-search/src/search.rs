@@ -1,7 +1,7 @@
 //! Searching: the best page of every group of copies, ranked, and put into an order that repeats itself little.
 //!
-//! **Folding while collecting.** For every group (a collection, a cluster, a text, or a page by itself) the best page is kept. When twice as many groups are there as are wanted, the worse half goes,
-//! and the score of the worst that stays is what a page must beat from then on; the engine skips whole blocks of pages that cannot. A group that went
+//! **Folding while collecting.** For every group (a collection, a cluster, a text, or a page by itself) the best page is kept. When as many groups are there as are wanted, the score of the worst is what
+//! a page must beat from then on, and the engine skips whole blocks of pages that cannot. A group that had to go
 //! comes back if a better page of it turns up, so what is found is exactly the best groups: a group's score is that of its best page, and that page has beaten the bar.
 //!
 //! **Replication** (design: a ranking signal): what many have copied is worth more, by a tenth for each doubling.
@@ -9,17 +9,17 @@
 //! **Overlap** (Shivakumar and Garcia-Molina 1998, section 1, item 2): of results that remain, one that stands for the most part in those above it sinks. From the top, each place is given to the result with the
 //! highest score after what the places above already tell is taken off.
 
-use std::collections::HashMap;
-
-use tantivy::Score;
 use tantivy::query::{EnableScoring, Query as _};
+use tantivy::{Score, Term};
 
 use crate::overlap::Sketch;
 use crate::snippet::{Fragment, snippet};
 use crate::{Copies, Index, Query, SearchError, StoredPage};
 
 /// Groups that are ranked and put in order; those after them follow by score.
-const WINDOW: usize = 60;
+const WINDOW: usize = 20;
+/// Documents of a segment that are looked at to reckon how many match.
+const COUNTED: u32 = 4096;
 /// What a doubling of copies adds to a score.
 const REPLICATION_WEIGHT: f32 = 0.1;
 /// From this share on an overlap makes a result sink.
@@ -105,7 +105,7 @@ pub struct Sunk {
 /// A result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// The page that stands for its group.
+    /// The page that stands for its group, without its text.
     pub page: StoredPage,
     /// The score that it is ranked by, before overlap is taken off.
     pub score: f32,
@@ -151,59 +151,44 @@ pub(crate) struct Best {
     score: Score,
 }
 
+/// The best groups, and how many pages match where all of them were looked at.
+pub(crate) struct Found {
+    best: Vec<Best>,
+    all: Option<u64>,
+}
+
 /// Better first: by score, then by document.
 fn better(a: &Best, b: &Best) -> std::cmp::Ordering {
     b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc))
 }
 
-/// The best groups so far.
+/// The best groups so far, best first. There are few, so that a scan finds a group faster than a table would.
 struct BestGroups {
     wanted: usize,
-    /// At most twice as many as wanted.
     kept: Vec<Best>,
-    /// Where a group is in `kept`.
-    places: HashMap<u64, usize>,
     /// What a page must beat.
     bar: Score,
 }
 
 impl BestGroups {
     fn new(wanted: usize) -> BestGroups {
-        BestGroups { wanted, kept: Vec::new(), places: HashMap::new(), bar: Score::MIN }
+        BestGroups { wanted, kept: Vec::with_capacity(wanted + 1), bar: Score::MIN }
     }
 
     fn push(&mut self, found: Best) {
-        match self.places.get(&found.key) {
-            Some(place) => {
-                let best = &mut self.kept[*place];
-                // Pages come in order, so the first of equal ones stays.
-                if found.score > best.score {
-                    *best = found;
-                }
+        if let Some(place) = self.kept.iter().position(|best| best.key == found.key) {
+            // Pages come in order, so the first of equal ones stays.
+            if found.score <= self.kept[place].score {
+                return;
             }
-            None => {
-                self.places.insert(found.key, self.kept.len());
-                self.kept.push(found);
-                if self.kept.len() == 2 * self.wanted {
-                    self.cut();
-                }
-            }
+            self.kept.remove(place);
         }
-    }
-
-    fn cut(&mut self) {
-        if self.kept.len() > self.wanted {
-            let (_, worst, _) = self.kept.select_nth_unstable_by(self.wanted - 1, better);
-            self.bar = worst.score;
-            self.kept.truncate(self.wanted);
-            self.places = self.kept.iter().enumerate().map(|(place, best)| (best.key, place)).collect();
-        }
-    }
-
-    fn finish(mut self) -> Vec<Best> {
-        self.kept.sort_unstable_by(better);
+        let place = self.kept.partition_point(|best| better(best, &found).is_lt());
+        self.kept.insert(place, found);
         self.kept.truncate(self.wanted);
-        self.kept
+        if let Some(worst) = self.kept.get(self.wanted - 1) {
+            self.bar = worst.score;
+        }
     }
 }
 
@@ -216,24 +201,23 @@ impl Index {
         params: &SearchParams,
     ) -> Result<Results, SearchError> {
         let wanted = WINDOW.max(params.offset.saturating_add(params.limit).saturating_add(1));
-        let mut is_relaxed = false;
-        let mut matches = self.matches(query, false, params, copies)?;
-        let mut best = Vec::new();
-        if matches.pages > 0 {
-            best = self.best_groups(copies, query, false, params, wanted)?;
-        } else if query.wanted.len() > 1 {
-            matches = self.matches(query, true, params, copies)?;
-            best = self.best_groups(copies, query, true, params, wanted)?;
-            is_relaxed = !best.is_empty();
+        let mut found = self.best_groups(copies, query, false, params, wanted)?;
+        let any = found.best.is_empty() && query.wanted.len() > 1;
+        if any {
+            found = self.best_groups(copies, query, true, params, wanted)?;
         }
-        let ordered = self.ordered(copies, best, params)?;
+        let is_relaxed = any && !found.best.is_empty();
+        let matches = self.matches(query, any, params, copies, &found)?;
+        let ordered = self.ordered(copies, found.best, params)?;
         let more = ordered.len() > params.offset + params.limit;
         let words = query.words();
         let mut hits = Vec::new();
         for (best, overlap) in ordered.into_iter().skip(params.offset).take(params.limit) {
-            let Some(page) = self.page(best.doc)? else { continue };
+            let Some(mut page) = self.page(best.doc)? else { continue };
+            // Results are remembered; texts are too long for that.
+            let text = page.text.take();
             hits.push(Hit {
-                snippet: page.text.as_deref().map(|text| snippet(text, &words)).unwrap_or_default(),
+                snippet: text.map(|text| snippet(&text, &words)).unwrap_or_default(),
                 page,
                 score: best.score,
                 replication: copies.replication(best.doc),
@@ -253,11 +237,12 @@ impl Index {
         any: bool,
         params: &SearchParams,
         wanted: usize,
-    ) -> Result<Vec<Best>, SearchError> {
+    ) -> Result<Found, SearchError> {
         let engine = query.engine(&self.fields, any);
         let scoring = EnableScoring::enabled_from_searcher(&self.searcher);
         let weight = engine.weight(scoring).map_err(|error| self.failed(error))?;
         let mut groups = BestGroups::new(wanted);
+        let mut pages = 0;
         for (first, segment) in &self.segments {
             let reader = self.searcher.segment_reader(*segment);
             // The bar of the segments before holds here too.
@@ -265,13 +250,15 @@ impl Index {
             let mut collect = |at: u32, score: Score| {
                 let doc = first + at;
                 if params.within.is_none_or(|group| copies.group_of(doc) == Some(group)) {
+                    pages += 1;
                     groups.push(Best { key: params.fold.key(copies, doc), doc, score });
                 }
                 groups.bar
             };
             weight.for_each_pruning(bar, reader, &mut collect).map_err(|error| self.failed(error))?;
         }
-        Ok(groups.finish())
+        let all = (groups.bar == Score::MIN).then_some(pages);
+        Ok(Found { best: groups.kept, all })
     }
 
     /// Ranks with replication, and lets results sink that stand in those above them.
@@ -281,6 +268,8 @@ impl Index {
         mut best: Vec<Best>,
         params: &SearchParams,
     ) -> Result<Vec<(Best, Option<Sunk>)>, SearchError> {
+        // Only among the first, so that pages of results continue each other.
+        let rest = best.split_off(best.len().min(WINDOW));
         if params.replication {
             for best in &mut best {
                 let doublings = (copies.replication(best.doc) as f32).log2();
@@ -289,9 +278,8 @@ impl Index {
             best.sort_by(better);
         }
         if !params.reorder {
-            return Ok(best.into_iter().map(|best| (best, None)).collect());
+            return Ok(best.into_iter().chain(rest).map(|best| (best, None)).collect());
         }
-        let rest = best.split_off(best.len().min(WINDOW));
         let sketches: Vec<Sketch> = best
             .iter()
             .map(|best| self.sketches.get(best.doc))
@@ -324,31 +312,62 @@ impl Index {
         Ok(ordered)
     }
 
-    /// How many pages match.
+    /// How many pages match: counted while collecting where nothing was skipped, looked up for a single word, and else reckoned from the first
+    /// documents of each segment. Counting all would take longer than finding the best.
     fn matches(
         &self,
         query: &Query,
         any: bool,
         params: &SearchParams,
         copies: &Copies,
+        found: &Found,
+    ) -> Result<Matches, SearchError> {
+        if let Some(pages) = found.all {
+            return Ok(Matches { pages, is_exact: true });
+        }
+        let failed = |error| self.failed(error);
+        if let (Some(word), None) = (query.single_word(), params.within) {
+            let term = Term::from_field_text(self.fields.words, word);
+            let pages = self.searcher.doc_freq(&term).map_err(failed)?;
+            return Ok(Matches { pages, is_exact: true });
+        }
+        let reckoned = self.reckon(query, any, params, copies, COUNTED)?;
+        Ok(Matches { pages: reckoned.pages.max(found.best.len() as u64), ..reckoned })
+    }
+
+    /// How many pages match, going by the first `counted` documents of each segment.
+    fn reckon(
+        &self,
+        query: &Query,
+        any: bool,
+        params: &SearchParams,
+        copies: &Copies,
+        counted: u32,
     ) -> Result<Matches, SearchError> {
         let failed = |error| self.failed(error);
         let engine = query.engine(&self.fields, any);
         let weight = engine.weight(EnableScoring::disabled_from_searcher(&self.searcher)).map_err(failed)?;
-        let mut pages = 0;
+        let (mut pages, mut looked_at) = (0u64, 0u64);
         for (first, segment) in &self.segments {
             let reader = self.searcher.segment_reader(*segment);
-            match params.within {
-                None => pages += u64::from(weight.count(reader).map_err(failed)?),
-                Some(group) => weight
-                    .for_each_no_score(reader, &mut |docs| {
-                        let inside = docs.iter().filter(|doc| copies.group_of(first + **doc) == Some(group));
-                        pages += inside.count() as u64;
-                    })
-                    .map_err(failed)?,
+            let end = reader.max_doc().min(counted);
+            let mut docs = weight.scorer(reader, 1.0).map_err(failed)?;
+            while docs.doc() < end {
+                let inside =
+                    params.within.is_none_or(|group| copies.group_of(first + docs.doc()) == Some(group));
+                pages += u64::from(inside);
+                docs.advance();
             }
+            looked_at += u64::from(end);
         }
-        Ok(Matches { pages, is_exact: true })
+        if looked_at == u64::from(self.documents()) {
+            return Ok(Matches { pages, is_exact: true });
+        }
+        let reckoned = pages as f64 * f64::from(self.documents()) / looked_at as f64;
+        // Two digits are all that it tells.
+        let unit = 10f64.powf((reckoned.max(1.0).log10().floor() - 1.0).max(0.0));
+        let pages = ((reckoned / unit).round() * unit) as u64;
+        Ok(Matches { pages, is_exact: false })
     }
 }
 

@@ -67,7 +67,7 @@ fn folding_while_collecting_finds_what_folding_everything_finds() {
         for fold in Fold::ALL {
             for (any, wanted) in [(false, 3), (true, 7)] {
                 let params = SearchParams { fold, ..SearchParams::default() };
-                let found = of.index.best_groups(&of.copies, query, any, &params, wanted).unwrap();
+                let found = of.index.best_groups(&of.copies, query, any, &params, wanted).unwrap().best;
                 let expected = naive_best_groups(&of, query, any, &params, usize::MAX);
                 assert_eq!(found.len(), expected.len().min(wanted), "{query:?}");
                 // Sums of scores may be taken in another order, and groups that are as good as each other change places.
@@ -219,4 +219,23 @@ fn pages_of_results_continue_each_other() {
     }
     assert_eq!(parts, docs(&all));
     assert!(search(params(100_000, 10)).hits.is_empty());
+}
+
+#[test]
+fn pages_that_match_are_counted_or_reckoned() {
+    let of = indexed(Preset::Demo, 1200, 3);
+    let params = SearchParams { fold: Fold::Off, limit: 1, ..SearchParams::default() };
+    let mut reckoned = 0;
+    for query in some_queries(&of) {
+        let results = of.index.search(&of.copies, &query, &params).unwrap();
+        let truth = naive_best_groups(&of, &query, results.is_relaxed, &params, usize::MAX).len() as u64;
+        assert_eq!(results.matches, Matches { pages: truth, is_exact: true }, "{query:?}");
+        let guess = of.index.reckon(&query, results.is_relaxed, &params, &of.copies, 400).unwrap();
+        assert!(!guess.is_exact);
+        if truth > 300 {
+            reckoned += 1;
+            assert!(guess.pages > truth / 2 && guess.pages < truth * 2, "{query:?}: {guess:?} for {truth}");
+        }
+    }
+    assert!(reckoned > 20);
 }
