@@ -157,7 +157,7 @@ impl ServeError {
 }
 
 impl IntoResponse for ServeError {
-    /// A response without a body; [`shape`] writes it.
+    /// A response without a body; `shape` writes it.
     fn into_response(self) -> Response {
         let mut response = self.kind.status().into_response();
         if matches!(self.kind, ErrorKind::Busy | ErrorKind::Unavailable) {

@@ -1,5 +1,6 @@
 //! An atlas, ready to be asked: full text, clusters, collections, links.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -32,8 +33,8 @@ pub struct LibraryParams {
     pub memory: MemoryBudget,
 }
 
-/// Answers that are remembered.
-const REMEMBERED: usize = 4096;
+/// Bytes of an answer that is remembered, about: ten results with their snippets.
+const REMEMBERED_BYTES: u64 = 8 << 10;
 
 /// An atlas with everything that pages and programs ask of it.
 pub struct Library {
@@ -64,7 +65,8 @@ impl Library {
         let copies = Copies::read(&atlas, params.memory.share(1, 2))?;
         let links = Links::read(&atlas, params.memory.share(1, 4))?;
         let recipe = atlas.manifest().recipe.parse().ok();
-        let most = std::num::NonZeroUsize::new(REMEMBERED).unwrap_or(std::num::NonZeroUsize::MIN);
+        let remembered = params.memory.share(1, 16).bytes() / REMEMBERED_BYTES;
+        let most = NonZeroUsize::new(remembered.clamp(256, 1 << 20) as usize).unwrap_or(NonZeroUsize::MIN);
         Ok(Library {
             params,
             atlas,
