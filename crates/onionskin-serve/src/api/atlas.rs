@@ -183,9 +183,11 @@ async fn documents(
 #[serde(deny_unknown_fields)]
 struct ClustersAsked {
     /// `size`, `sites`, `exact` or `unlike`.
+    #[param(inline)]
     #[serde(default)]
     sort: ClusterSort,
     /// `all`, `cross` (several sites), `same` (one site) or `near` (with near copies).
+    #[param(inline)]
     #[serde(default)]
     only: ClusterFilter,
     #[serde(default)]
@@ -349,6 +351,7 @@ async fn cluster(
 #[serde(deny_unknown_fields)]
 struct CollectionsAsked {
     /// `pages`, `replicas`, `slots` or `bytes`.
+    #[param(inline)]
     #[serde(default)]
     sort: CollectionSort,
     /// As in `mirror`; all kinds if not given.

@@ -28,6 +28,7 @@ struct Asked {
     #[param(max_length = 1000, example = "xml databases")]
     q: String,
     /// What is taken for one result.
+    #[param(inline)]
     #[serde(default)]
     fold: FoldWire,
     /// Whether copies raise the rank; true if not given.

@@ -56,9 +56,9 @@ fn texts_come_back_in_order() {
     fs::remove_file(path("b.jsonl")).unwrap();
     let (without, lost) = texts(&atlas);
     assert_eq!(lost.len(), 1);
-    assert!(lost[0].input.ends_with("b.jsonl") && lost[0].documents == u64::from(third), "{lost:?}");
+    assert!(lost[0].input.ends_with("b.jsonl") && lost[0].documents == third, "{lost:?}");
     for (old, new) in given.iter().zip(&without) {
-        let gone = (third..2 * third).contains(&old.0);
+        let gone = (third..2 * third).contains(&u64::from(old.0));
         assert_eq!(new.2.is_none(), gone, "document {}", old.0);
         assert!(gone || old == new);
     }
