@@ -1,6 +1,6 @@
 //! Benches that compare with peers, in one run, on the same data.
 
-use crate::shell::{command, python, root, step};
+use crate::shell::{apt, command, python, root, step};
 
 /// Peers that are measured beside us, and what reads the tables of an atlas.
 const PEERS: &[&str] = &[
@@ -33,6 +33,12 @@ pub(crate) fn similar(options: &[&str]) -> anyhow::Result<()> {
 /// The search for mirrors on webs of four sizes. There is no peer to compare with.
 pub(crate) fn collections(options: &[&str]) -> anyhow::Result<()> {
     run("collections", options)
+}
+
+/// A server under load. wrk asks it.
+pub(crate) fn serve(options: &[&str]) -> anyhow::Result<()> {
+    apt(&[("wrk", "wrk")])?;
+    run("serve", options)
 }
 
 /// Builds what is measured and hands over to the script, which knows the options.

@@ -15,6 +15,7 @@ cargo xtask tidy                        rules that a machine can check: arrows b
 cargo xtask bench scan [--mb N]         scan against peers, on the same text, in one run
 cargo xtask bench similar [--mb N] [--large-mb N] [--growth-mb N] [--only PEER,...]  whole jobs against peers
 cargo xtask bench collections [--pages N] [--memory SIZE]  the search for mirrors at 1, 2, 4 and 8 times a web
+cargo xtask bench serve [--pages N] [--memory SIZE]  searching under load, and ten thousand connections that say nothing
 cargo xtask fuzz [TARGET] [--seconds N | --runs N]  run the fuzz targets, all or one, 60 seconds each
 ";
 
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         ["bench", "scan", options @ ..] => bench::scan(options),
         ["bench", "similar", options @ ..] => bench::similar(options),
         ["bench", "collections", options @ ..] => bench::collections(options),
+        ["bench", "serve", options @ ..] => bench::serve(options),
         ["fuzz", options @ ..] => fuzz::run(options),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -1,19 +1,19 @@
 //! The index of seen documents behind the server: many who check, one who writes.
 //!
-//! Checks go to a [`Reader`] on the threads of [`crate::AppState::work`]. Additions and removals go through a channel to one thread that owns the
+//! Checks go to a [`SharedReader`] on the threads of [`crate::AppState::work`]. Additions and removals go through a channel to one thread that owns the
 //! [`Seen`]. It takes all batches that wait, applies them in order, makes them safe with one sync, lets the reader see them and answers
 //! all: while one sync is under way the next group gathers, so that many callers cost few syncs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use onionskin::ScanParams;
 use onionskin::seen::{
-    AtlasDocumentsError, Document, Features, Match, Options, Params, Reader, Seen, SeenError, Stats,
-    TextFeatures, recipe_of,
+    AtlasDocumentsError, Document, Features, Match, Options, Params, Reader, Seen, SeenError, SharedReader,
+    Stats, TextFeatures, recipe_of,
 };
 use onionskin_core::RecipeError;
 use onionskin_store::{Atlas, MemoryBudget};
@@ -100,7 +100,7 @@ pub struct SeenService {
     dir: PathBuf,
     params: Params,
     read_only: bool,
-    reader: Arc<RwLock<Reader>>,
+    reader: Arc<SharedReader>,
     refreshed: Mutex<Instant>,
     analyzers: Mutex<Vec<TextFeatures>>,
     writer: Mutex<Option<(mpsc::Sender<Job>, JoinHandle<()>)>>,
@@ -115,7 +115,7 @@ impl SeenService {
         atlas: Option<&Atlas>,
         metrics: &Metrics,
     ) -> Result<SeenService, StartError> {
-        let memory = if read_only { memory } else { memory.split(2) };
+        // The writer and those who check share the files that are open and the blocks of them that were read.
         let options = Options::new(memory);
         let seen = match read_only {
             true => None,
@@ -125,7 +125,7 @@ impl SeenService {
         let params = reader.params().clone();
         let counters = metrics.seen_counters();
         counters.documents(reader.stats().documents);
-        let reader = Arc::new(RwLock::new(reader));
+        let reader = Arc::new(SharedReader::new(reader));
         let writer = seen
             .map(|seen| {
                 let (sender, receiver) = mpsc::channel(WAITING);
@@ -170,7 +170,7 @@ impl SeenService {
     /// How large it is. Reads the names and sizes of its files.
     pub fn stats(&self) -> Result<Stats, ServeError> {
         self.refresh_if_stale()?;
-        Ok(self.reader.read().unwrap_or_else(PoisonError::into_inner).stats())
+        Ok(self.reader.with(Reader::stats))
     }
 
     /// The features of texts. Computes; call it where that may take its time.
@@ -187,8 +187,7 @@ impl SeenService {
     /// Looks for documents. Reads files; call it where that may take its time.
     pub(crate) fn check(&self, documents: &[Incoming]) -> Result<Answers, ServeError> {
         self.refresh_if_stale()?;
-        let reader = self.reader.read().unwrap_or_else(PoisonError::into_inner);
-        let check = |incoming: &Incoming| {
+        let check = |reader: &Reader, incoming: &Incoming| {
             let answer = match &incoming.features {
                 Err(problem) => Answer::Bad(problem.clone()),
                 Ok(features) => match features.probe() {
@@ -198,7 +197,10 @@ impl SeenService {
             };
             Ok((answer, false))
         };
-        documents.iter().map(check).collect::<Result<_, SeenError>>().map_err(ServeError::internal)
+        let checked = self.reader.with(|reader| {
+            documents.iter().map(|incoming| check(reader, incoming)).collect::<Result<_, SeenError>>()
+        });
+        checked.map_err(ServeError::internal)
     }
 
     fn refresh_if_stale(&self) -> Result<(), ServeError> {
@@ -207,8 +209,7 @@ impl SeenService {
         }
         let mut refreshed = self.refreshed.lock().unwrap_or_else(PoisonError::into_inner);
         if refreshed.elapsed() > STALE {
-            let mut reader = self.reader.write().unwrap_or_else(PoisonError::into_inner);
-            reader.refresh().map_err(ServeError::internal)?;
+            self.reader.refresh().map_err(ServeError::internal)?;
             *refreshed = Instant::now();
         }
         Ok(())
@@ -286,7 +287,7 @@ struct Writer {
     options: Options,
     /// `None` after a failure: what is in memory may differ from what is on the disk, so it is opened again.
     seen: Option<Seen>,
-    reader: Arc<RwLock<Reader>>,
+    reader: Arc<SharedReader>,
     counters: SeenCounters,
 }
 
@@ -352,11 +353,10 @@ impl Writer {
             self.counters.added.inc_by(added);
             self.counters.removed.inc_by(removed);
             // Whoever gets an answer finds what was added. What is safe is safe, though, whether the reader can see it or not.
-            let mut reader = self.reader.write().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = reader.refresh() {
+            if let Err(error) = self.reader.refresh_beside(seen) {
                 tracing::error!(%error, "reading what was added");
             }
-            self.counters.documents(reader.stats().documents);
+            self.counters.documents(self.reader.with(Reader::stats).documents);
         }
         Ok(done)
     }
