@@ -1,5 +1,6 @@
 //! The server over real sockets.
 
+mod atlas;
 mod client;
 mod limits;
 mod rules;

@@ -1,0 +1,170 @@
+use std::fs;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use onionskin::{CollectionsParams, Quiet, ScanParams, SimilarParams, collections, scan, similar};
+use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_testkit::{Preset, WarcOptions, Web, WebSpec};
+
+use super::client::Server;
+use crate::library::{Library, LibraryParams};
+
+/// A generated web with mirrors, searched; made once for all tests.
+fn atlas() -> PathBuf {
+    static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let web = Web::new(&WebSpec::of(Preset::Demo, 500, 3)).unwrap();
+        let input = folder.path().join("web.warc");
+        let mut file = fs::File::create(&input).unwrap();
+        web.write_warc(&mut file, 0..web.n_pages(), WarcOptions::default(), &mut |_, _| {}).unwrap();
+        let hostile = folder.path().join("hostile.jsonl");
+        let line = serde_json::json!({
+            "url": "javascript:alert(1)",
+            "text": "<script>alert(2)</script> hostile \"words\" that stand nowhere else at all",
+        });
+        fs::write(&hostile, format!("{line}\n")).unwrap();
+        let atlas = folder.path().join("atlas");
+        let inputs = [&input, &hostile].map(|path| path.display().to_string());
+        let mut params = ScanParams::new(inputs.to_vec(), atlas.clone());
+        params.memory = MemoryBudget::from_mib(256);
+        scan(&params, &Quiet).unwrap();
+        similar(&SimilarParams::new(atlas.clone()), &Quiet).unwrap();
+        collections(&CollectionsParams::new(atlas.clone()), &Quiet).unwrap();
+        library_of(&atlas);
+        folder
+    });
+    made.path().join("atlas")
+}
+
+fn library_of(atlas: &std::path::Path) -> Library {
+    let params = LibraryParams {
+        atlas: atlas.to_owned(),
+        inputs: None,
+        pdf_worker: Vec::new(),
+        index: None,
+        reindex: false,
+        memory: MemoryBudget::from_mib(256),
+    };
+    Library::open(params, &Quiet).unwrap()
+}
+
+fn server() -> Server {
+    let atlas = atlas();
+    Server::new(move |config| config.atlas = Some(atlas))
+}
+
+#[test]
+fn every_page_and_route_answers() {
+    let server = server();
+    let json = |path: &str| {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.json()
+    };
+    let collections = json("/api/v1/collections?noise=true&sort=replicas");
+    let group = collections["collections"][0]["collection"].as_u64().unwrap();
+    let clusters = json("/api/v1/clusters?sort=unlike");
+    let cluster = clusters["clusters"][0]["cluster"].as_u64().unwrap();
+    let members = json(&format!("/api/v1/clusters/{cluster}"));
+    let doc = |at: usize| members["members"][at]["document"].as_u64().unwrap();
+    let explained = json(&format!("/api/v1/explain?a={}&b={}", doc(0), doc(1)));
+    assert!(explained["overlaps"][0]["resemblance"].as_f64().unwrap() > 0.5, "{explained}");
+    let replicas = json(&format!("/api/v1/collections/{group}"));
+    assert!(replicas["copies"].as_array().unwrap().len() >= 2);
+    let root = replicas["copies"][0]["root_document"].as_u64().unwrap();
+    let page = json(&format!("/api/v1/documents/{root}"));
+    assert!(
+        !page["places"].as_array().unwrap().is_empty() && page["links"]["to_count"].as_u64().unwrap() > 0
+    );
+    let url = page["url"].as_str().unwrap();
+    assert_eq!(json(&format!("/api/v1/documents?url={url}"))["documents"][0], root);
+    for path in [
+        "/".to_owned(),
+        "/search".to_owned(),
+        "/search?q=a&fold=off&plain=1&stay=1&page=3".to_owned(),
+        format!("/search?q=site:example.com&collection={group}"),
+        format!("/documents/{root}"),
+        "/clusters?sort=exact&only=near&page=2".to_owned(),
+        format!("/clusters/{cluster}"),
+        "/collections?noise=1&name=e".to_owned(),
+        format!("/collections/{group}"),
+        format!("/collections/{group}/replicas?only=same"),
+        format!("/compare?a={}&b=doc:{}", doc(0), doc(1)),
+        "/compare?a=nothing&b=0".to_owned(),
+        format!("/alternates?url={url}"),
+        "/downloads".to_owned(),
+        "/downloads/tables/documents/0.parquet".to_owned(),
+        "/downloads/filters/prefixes".to_owned(),
+    ] {
+        let answer = server.get(&path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        assert!(answer.header("content-security-policy").contains("default-src 'none'"), "{path}");
+    }
+    for path in [
+        "/documents/99999999",
+        "/documents/x",
+        "/clusters/99999999",
+        "/collections/99999999",
+        "/report",
+        "/downloads/tables/documents/9.parquet",
+        "/downloads/tables/nothing/0.parquet",
+        "/downloads/report/..%2f..%2fmanifest.json",
+        "/downloads/filters/nothing",
+        "/api/v1/documents/99999999",
+        "/api/v1/search?q=...",
+        "/api/v1/search?q=a&limit=0",
+        "/api/v1/search?q=a&collection=99999999",
+        "/api/v1/clusters?limit=1001",
+        "/api/v1/alternates?url=nothing",
+        "/api/v1/explain?a=0&b=nothing",
+    ] {
+        let answer = server.get(path);
+        assert!([400, 404].contains(&answer.status), "{path}: {}", answer.status);
+    }
+}
+
+#[test]
+fn what_a_crawled_page_says_is_text() {
+    let server = server();
+    let page = server.get("/search?q=hostile").text();
+    assert!(page.contains("&#60;script&#62;") || page.contains("&lt;script&gt;"), "{page}");
+    assert!(!page.contains("<script>alert") && !page.contains("href=\"javascript:"), "{page}");
+    let found = server.get("/api/v1/search?q=hostile").json();
+    let doc = found["results"][0]["document"].as_u64().unwrap();
+    let page = server.get(&format!("/documents/{doc}")).text();
+    assert!(page.contains("javascript:alert(1)") && !page.contains("href=\"javascript:"));
+    assert!(!page.contains("<script>alert"));
+    let typed = server.get("/search?q=%3Cscript%3Ealert(3)%3C/script%3E").text();
+    assert!(!typed.contains("<script>alert"));
+}
+
+/// The stand-ins that are found with arrays and the index are those that are found by reading the tables.
+#[test]
+fn stand_ins_are_those_of_the_tables() {
+    let dir = atlas();
+    let library = library_of(&dir);
+    let mut tried = 0;
+    let mut documents = Atlas::open(&dir).unwrap().documents().unwrap();
+    while let Some(batch) = documents.next_batch().unwrap() {
+        for row in batch.rows().step_by(23) {
+            let Some(url) = row.url.filter(|url| url.starts_with("http")) else { continue };
+            // The page itself, and one that would stand beside it.
+            for url in [url.to_owned(), format!("{url}x")] {
+                let found = library.alternates(&url).unwrap().unwrap();
+                assert_eq!(found, onionskin::avoid::alternates(&dir, &url).unwrap(), "{url}");
+                tried += found.len();
+            }
+        }
+    }
+    assert!(tried > 20, "{tried}");
+    assert_eq!(library.alternates("nothing").unwrap(), None);
+}
+
+#[test]
+fn a_question_that_was_asked_is_remembered() {
+    let library = library_of(&atlas());
+    let (query, params) = ("a".parse().unwrap(), onionskin_search::SearchParams::default());
+    let first = library.search(&query, &params).unwrap();
+    assert!(std::sync::Arc::ptr_eq(&first, &library.search(&query, &params).unwrap()));
+}
