@@ -33,8 +33,8 @@ use crate::words::WordTokenizer;
 const FORMAT: u64 = 1;
 /// Bytes of a text that are kept to be shown. All of it is indexed.
 pub const STORED_TEXT: usize = 32 << 10;
-/// More segments than this are joined.
-const MOST_SEGMENTS: usize = 12;
+/// More segments than this are joined: every word of a query is looked up in each.
+const MOST_SEGMENTS: usize = 4;
 const WORDS: &str = "words";
 
 /// How to make an index.

@@ -19,7 +19,7 @@ use crate::{Copies, Index, Query, SearchError, StoredPage};
 /// Groups that are ranked and put in order; those after them follow by score.
 const WINDOW: usize = 20;
 /// Documents of a segment that are looked at to reckon how many match.
-const COUNTED: u32 = 4096;
+const COUNTED: u32 = 2048;
 /// What a doubling of copies adds to a score.
 const REPLICATION_WEIGHT: f32 = 0.1;
 /// From this share on an overlap makes a result sink.

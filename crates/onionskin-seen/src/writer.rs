@@ -482,6 +482,7 @@ impl Seen {
     }
 
     /// The documents that are left, by their new numbers: all together, or cut so that no part has more postings than a run can hold.
+    /// Postings that heirs will share are counted twice, so that a part may have fewer than it could.
     fn compacted_ranges(&self, gone: &[u32]) -> Result<Vec<Range<u32>>, SeenError> {
         /// Counters, so that memory is bounded.
         const PARTS: u32 = 1 << 16;
