@@ -14,9 +14,6 @@ use clap::{CommandFactory, Parser};
 
 use args::{Args, Command, Global};
 
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
