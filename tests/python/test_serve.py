@@ -26,14 +26,14 @@ def server(tmp_path_factory):
         env={**os.environ, "ONIONSKIN_TOKEN": TOKEN},
     )
     try:
-        yield json.loads(process.stdout.readline())["url"].rstrip("/"), process
+        yield json.loads(process.stdout.readline())["url"].rstrip("/"), process, folder
     finally:
         process.terminate()
         assert process.wait(timeout=30) == 0
 
 
 def test_no_request_that_fits_the_description_is_a_server_error(server):
-    url, process = server
+    url, process, folder = server
     program = pathlib.Path(sys.executable).with_name("schemathesis")
     examples = "200" if os.environ.get("ONIONSKIN_SLOW_TESTS") else "25"
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance"
@@ -42,6 +42,8 @@ def test_no_request_that_fits_the_description_is_a_server_error(server):
          "--header", f"Authorization: Bearer {TOKEN}", "--request-timeout", "30", "--generation-database", "none", "--no-color"],
         capture_output=True,
         text=True,
+        # What it keeps of its own goes where it works.
+        cwd=folder,
         timeout=900,
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
