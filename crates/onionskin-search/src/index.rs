@@ -207,6 +207,12 @@ impl Index {
             let path = path.to_owned();
             move |source| SearchError::Io { path, source }
         };
+        // What is there is replaced in the end, so it had better be an index.
+        let is_taken = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
+        if is_taken && !folder.join("search.json").is_file() {
+            let reason = "it has other files in it, and is left as it is".to_owned();
+            return Err(SearchError::Stale { path: folder, reason });
+        }
         fs::create_dir_all(parent).map_err(io_at(parent))?;
         remove_leftovers(parent, &folder);
         let work = parent.join(format!("{}.part-{}", name_of(&folder), std::process::id()));

@@ -101,3 +101,17 @@ fn without_inputs_titles_and_addresses_are_left() {
     let too_little = Copies::read(&of.atlas, MemoryBudget::from_bytes(100));
     assert!(matches!(too_little, Err(SearchError::Memory { .. })));
 }
+
+#[test]
+fn a_folder_of_something_else_is_left_alone() {
+    let of = indexed(Preset::Demo, 200, 4);
+    let folder = of.path("letters");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("dear"), "mother").unwrap();
+    let params = BuildParams { folder: Some(folder.clone()), ..BuildParams::default() };
+    let refused = Index::open_or_build(&of.atlas, &params, &Quiet);
+    assert!(matches!(refused, Err(SearchError::Stale { .. })), "{refused:?}");
+    assert_eq!(fs::read_to_string(folder.join("dear")).unwrap(), "mother");
+    fs::remove_file(folder.join("dear")).unwrap();
+    assert!(Index::open_or_build(&of.atlas, &params, &Quiet).unwrap().1.is_some());
+}
