@@ -193,7 +193,7 @@ impl Discovery<'_> {
             let sniffed = sniff(&head, file_name);
             let format = match self.options.format.or(sniffed.format) {
                 Some(format) => format,
-                None if named => return Err(unknown(input)),
+                None if named => return Err(DiscoverError::unknown(input)),
                 // Told, and counted, when its turn comes.
                 None => Format::Tree,
             };
@@ -218,7 +218,7 @@ impl Discovery<'_> {
         let mut head = Vec::new();
         input.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head).map_err(io_error(Path::new(name)))?;
         let sniffed = sniff(&head, name);
-        let format = self.options.format.or(sniffed.format).ok_or_else(|| unknown(name))?;
+        let format = self.options.format.or(sniffed.format).ok_or_else(|| DiscoverError::unknown(name))?;
         self.finish_tree();
         self.sources.push(Source {
             name: name.to_owned(),
@@ -233,7 +233,7 @@ impl Discovery<'_> {
     fn add_named_file(&mut self, input: &str, path: &Path, size: u64) -> Result<(), DiscoverError> {
         let sniffed = sniff_file(path).map_err(io_error(path))?;
         match self.options.format.or(sniffed.format) {
-            None => Err(unknown(input)),
+            None => Err(DiscoverError::unknown(input)),
             Some(Format::Tree) => {
                 if self.tree.as_ref().is_none_or(|tree| tree.folder.is_some()) {
                     self.finish_tree();
@@ -364,9 +364,11 @@ fn wacz_members(source: &Source) -> Result<Vec<Source>, WaczError> {
     wacz.members().iter().map(member_source).collect()
 }
 
-fn unknown(input: &str) -> DiscoverError {
-    let known = Format::ALL.map(Format::as_str).join(", ");
-    DiscoverError::UnknownFormat { input: input.to_owned(), known }
+impl DiscoverError {
+    pub(crate) fn unknown(input: &str) -> DiscoverError {
+        let known = Format::ALL.map(Format::as_str).join(", ");
+        DiscoverError::UnknownFormat { input: input.to_owned(), known }
+    }
 }
 
 fn sniff_file(path: &Path) -> io::Result<Sniffed> {

@@ -125,6 +125,11 @@ impl Feed {
         })
     }
 
+    /// Whether tasks can be told without reading.
+    pub(crate) fn is_cut_by_arithmetic(&self) -> bool {
+        matches!(self, Feed::JsonlRanges(_) | Feed::WarcRanges(_) | Feed::Tree { .. })
+    }
+
     pub(crate) fn next(&mut self, options: &Options) -> Option<Next> {
         let step = options.task_step();
         match self {

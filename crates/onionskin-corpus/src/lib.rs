@@ -78,4 +78,4 @@ pub use options::{Format, Options, UnknownFormat};
 pub use reopened::{JsonLine, JsonLineReader};
 pub use sniff::Encoding;
 pub use source::Source;
-pub use task::{Position, ResumeError, Scratch, Task, Tasks};
+pub use task::{Position, ResumeError, Scratch, Task, Tasks, TextRow};

@@ -12,8 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha1::{Digest, Sha1};
 
-use crate::options::Format;
-use crate::sniff::Encoding;
+use crate::discover::DiscoverError;
+use crate::feed::Feed;
+use crate::options::{Format, Options};
+use crate::sniff::{Encoding, HEAD_BYTES, sniff};
 
 /// Bytes that can be entered anywhere.
 pub(crate) trait Input: Read + Seek + Send {}
@@ -50,6 +52,8 @@ pub(crate) enum Location {
     },
     Stream(Stream),
     Tree(Arc<TreeFiles>),
+    /// Bytes that somebody else has read.
+    Memory(Arc<[u8]>),
     #[cfg(feature = "remote")]
     Remote(crate::remote::RemoteObject),
 }
@@ -76,6 +80,39 @@ impl fmt::Debug for Stream {
 }
 
 impl Source {
+    /// An input whose bytes somebody else has read, from a store that this program does not know. Its format is seen by its content as in
+    /// [`discover`](crate::discover()); a WACZ is not taken apart.
+    ///
+    /// # Errors
+    ///
+    /// When it is neither text nor in a known format.
+    pub fn in_memory(name: &str, bytes: Arc<[u8]>, options: &Options) -> Result<Source, DiscoverError> {
+        let file_name = name.rsplit('/').next().unwrap_or_default();
+        let sniffed = sniff(&bytes[..bytes.len().min(HEAD_BYTES)], file_name);
+        let format = options.format.or(sniffed.format).ok_or_else(|| DiscoverError::unknown(name))?;
+        Ok(Source {
+            name: name.to_owned(),
+            bytes: bytes.len() as u64,
+            format,
+            encoding: sniffed.encoding,
+            location: Location::Memory(bytes),
+        })
+    }
+
+    /// How many tasks the source is cut into, where that is known without decoding it, so that workers can begin anywhere; `None` when one
+    /// has to read it from front to back.
+    pub fn split(&self, options: &Options) -> Option<u32> {
+        let mut feed = Feed::open(self, options);
+        if !feed.is_cut_by_arithmetic() {
+            return None;
+        }
+        let mut tasks = 0;
+        while feed.next(options).is_some() {
+            tasks += 1;
+        }
+        Some(tasks)
+    }
+
     /// True for a pipe: it is read once from the front, and a run that stopped inside it cannot go on.
     pub fn is_stream(&self) -> bool {
         matches!(self.location, Location::Stream(_))
@@ -126,7 +163,7 @@ impl Source {
     /// object in a store costs a request.
     pub(crate) fn gap(&self) -> u64 {
         match &self.location {
-            Location::File(_) | Location::Slice { .. } => 4 << 10,
+            Location::File(_) | Location::Slice { .. } | Location::Memory(_) => 4 << 10,
             _ => 4 << 20,
         }
     }
@@ -136,6 +173,7 @@ impl Source {
         match &self.location {
             Location::File(path) => Ok(Box::new(File::open(path)?)),
             Location::Slice { whole, start, len } => Ok(Box::new(Slice::open(whole, *start, *len)?)),
+            Location::Memory(bytes) => Ok(Box::new(io::Cursor::new(Arc::clone(bytes)))),
             #[cfg(feature = "remote")]
             Location::Remote(object) => Ok(Box::new(object.open())),
             Location::Stream(_) | Location::WaczMember { .. } => {
@@ -151,6 +189,7 @@ impl Source {
         match &self.location {
             Location::File(path) => Ok(Box::new(File::open(path)?)),
             Location::Slice { whole, start, len } => Ok(Box::new(Slice::open(whole, *start, *len)?)),
+            Location::Memory(bytes) => Ok(Box::new(io::Cursor::new(Arc::clone(bytes)))),
             #[cfg(feature = "remote")]
             Location::Remote(object) => Ok(Box::new(object.open())),
             Location::Stream(stream) => stream.take(),

@@ -13,7 +13,7 @@ use crate::feed::{Feed, Next, Work};
 use crate::json::JsonBuffers;
 use crate::options::Options;
 use crate::parquet;
-use crate::record::Extraction;
+use crate::record::{Extraction, TextRecord};
 use crate::source::Source;
 use crate::warc::RecordRunner;
 use crate::{csv, jsonl, tree};
@@ -212,6 +212,17 @@ impl Task {
     }
 }
 
+/// A row of a table.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TextRow<'a> {
+    /// The text; a row without one is a bad record.
+    pub text: Option<&'a str>,
+    /// The document's own name.
+    pub id: Option<&'a str>,
+    /// Its address.
+    pub url: Option<&'a str>,
+}
+
 /// What a worker keeps between tasks: buffers and the extractor.
 pub struct Scratch {
     pub(crate) lines: Vec<u8>,
@@ -229,6 +240,23 @@ impl Scratch {
             file: Vec::new(),
             extraction: Extraction::new(options),
         }
+    }
+
+    /// A text that somebody else has read, as a row of a table: a document under the same rules as a row of a Parquet file. `source` and
+    /// `offset` are told as they are.
+    pub fn row(&mut self, place: (u32, u64), row: TextRow<'_>, options: &Options, visitor: &mut dyn Visitor) {
+        let (source, offset) = place;
+        let reason = match row.text {
+            None => BadReason::MissingText,
+            Some(text) if text.len() as u64 > options.max_record_bytes => {
+                BadReason::TooLarge { limit: options.max_record_bytes }
+            }
+            Some(text) => {
+                let record = TextRecord { source, offset, id: row.id, url: row.url, text };
+                return record.emit(options, &mut self.extraction, visitor);
+            }
+        };
+        visitor.bad_record(BadRecord { source, offset, reason });
     }
 
     /// One giant record should not be paid for until the end.

@@ -1,6 +1,7 @@
 //! Onionskin for Python: the module `onionskin._onionskin`. The package around it, `python/onionskin`, is what people import.
 
 mod arrow;
+mod spark;
 mod text;
 
 use pyo3::prelude::*;
@@ -10,6 +11,8 @@ use pyo3::prelude::*;
 mod _onionskin {
     #[pymodule_export]
     use crate::arrow::{PyArrowArray, PyArrowStream};
+    #[pymodule_export]
+    use crate::spark::spark;
     #[pymodule_export]
     use crate::text::{chunks, text_fingerprint};
 

@@ -27,9 +27,9 @@ use crate::{Candidates, Resources, SimilarError};
 /// Members of a bucket that are paired all with all.
 pub const CROWD: usize = 32;
 /// Shades of a crowded bucket that are told apart; members of others are paired with the smallest only.
-const MOST_SHADES: usize = 4096;
+pub const MOST_SHADES: usize = 4096;
 /// Super-features of a document, at most; with more, pairs are counted.
-const MOST_SUPER_FEATURES: u64 = 128;
+pub const MOST_SUPER_FEATURES: u64 = 128;
 
 /// What finding candidates has cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,11 +125,11 @@ impl FeatureJoin {
     /// The features of a document: as many as the filter has.
     pub fn push(&mut self, doc: u32, features: &[u64]) -> Result<(), SimilarError> {
         self.stats.documents += 1;
-        for (i, feature) in features.iter().enumerate() {
-            if self.shared.as_ref().is_some_and(|shared| !shared.may_be_shared(*feature)) {
+        for (feature, shade) in shaded(features) {
+            if self.shared.as_ref().is_some_and(|shared| !shared.may_be_shared(feature)) {
                 continue;
             }
-            self.meetings.push((*feature, doc, shade(features[(i + 1) % features.len()])))?;
+            self.meetings.push((feature, doc, shade))?;
         }
         Ok(())
     }
@@ -153,11 +153,19 @@ impl FeatureJoin {
     }
 }
 
-fn shade(feature: u64) -> u32 {
+/// The features of a document, each with the shade of the one after it.
+pub fn shaded(features: &[u64]) -> impl Iterator<Item = (u64, u32)> {
+    let next = features.iter().cycle().skip(1);
+    features.iter().zip(next).map(|(feature, next)| (*feature, shade(*next)))
+}
+
+/// What of one more feature of a document is kept beside a feature of it.
+pub fn shade(feature: u64) -> u32 {
     (scramble(feature) >> 32) as u32
 }
 
-fn combinations(n: usize, r: usize) -> u64 {
+/// How many sets of `r` there are of `n`.
+pub fn combinations(n: usize, r: usize) -> u64 {
     (0..r as u64).fold(1u64, |product, i| product.saturating_mul(n as u64 - i) / (i + 1))
 }
 
@@ -210,6 +218,17 @@ fn super_features(
         emit(doc, &features)?;
     }
     Ok(supers.finish()?)
+}
+
+/// The super-features of a document and their shades, from those of its features that others have, sorted.
+pub fn super_features_of(features: &[u64], r: usize) -> Vec<(u64, u32)> {
+    let mut found = Vec::new();
+    for_combinations(features, r, |super_feature, rest| {
+        found.push((super_feature, shade(rest)));
+        Ok(())
+    })
+    .expect("collecting cannot fail");
+    found
 }
 
 /// Calls for every set of `r` of the features, which are sorted, with a hash of the set and one of the features that are not in it

@@ -12,10 +12,10 @@
 //! Step 2 keeps some forty bytes a document in memory; links are read from front to back and counted by sorts that spill. Step 3 takes as many
 //! components at a time as fit, each whole; which ones are taken together changes nothing.
 
-mod assemble;
+pub(crate) mod assemble;
 mod check;
-mod nearby;
-mod pages;
+pub(crate) mod nearby;
+pub(crate) mod pages;
 mod rules;
 pub(crate) mod trivial;
 
@@ -425,7 +425,8 @@ fn dense<T>(list: &mut [T], doc: u32) -> Result<&mut T, SimilarError> {
     list.get_mut(doc as usize).ok_or_else(|| SimilarError::Parameters(words()))
 }
 
-type Links<'a> = Box<dyn Iterator<Item = Result<(u32, u32), SimilarError>> + 'a>;
+/// Links as source and destination.
+pub(crate) type Links<'a> = Box<dyn Iterator<Item = Result<(u32, u32), SimilarError>> + 'a>;
 
 /// The links of an atlas; those that lead out of its documents, which only another program can have written, are an error.
 fn open_links(atlas: &Atlas, documents: u32) -> Result<Links<'_>, SimilarError> {

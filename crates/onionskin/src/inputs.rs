@@ -28,7 +28,11 @@ pub(crate) fn to_json(options: &Options) -> Value {
 
 /// How the inputs of an atlas were read. What the manifest does not say is as in a scan that was told nothing.
 pub fn reading_options(manifest: &Manifest) -> Options {
-    let scan = manifest.stages.get("scan").cloned().unwrap_or_default();
+    options_of(&manifest.stages.get("scan").cloned().unwrap_or_default())
+}
+
+/// The same from what the manifest says of the scan.
+pub fn options_of(scan: &Value) -> Options {
     let text = |key: &str| scan.get(key).and_then(Value::as_str).map(str::to_owned);
     let number = |key: &str| scan.get(key).and_then(Value::as_u64);
     let flag = |key: &str| scan.get(key).and_then(Value::as_bool).unwrap_or(false);

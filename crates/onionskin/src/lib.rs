@@ -14,6 +14,7 @@
 //! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
 //! - [`size()`] tells how big crawls, lists and search engines are against each other.
 //! - [`seen`] tells of documents as they come whether they, or some nearly like them, have been seen.
+//! - [`parts`] are pieces of the stages, for engines that move the data themselves.
 //! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
 
 pub mod avoid;
@@ -25,6 +26,7 @@ pub mod explain;
 pub mod inputs;
 mod kept;
 pub mod membership;
+pub mod parts;
 mod progress;
 pub mod report;
 pub mod run;

@@ -17,7 +17,7 @@
 //! documents get their numbers there. The writer commits at places that depend on the input alone. That makes the
 //! bytes of the atlas independent of threads, memory and kills.
 
-mod batch;
+pub(crate) mod batch;
 mod links;
 mod sites;
 mod state;
@@ -283,7 +283,7 @@ pub(crate) fn scan_and_keep(
 }
 
 /// Who takes the text out of what.
-fn extractors(options: &Options) -> BTreeMap<String, String> {
+pub(crate) fn extractors(options: &Options) -> BTreeMap<String, String> {
     let names = Extractor::new(options.extract.clone()).names();
     names.into_iter().map(|(media_type, name)| (media_type.to_owned(), name)).collect()
 }
@@ -404,7 +404,7 @@ fn read_all(
     })
 }
 
-fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "a panic without a message".to_owned())

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use onionskin_mirror::component::{NONE, Web};
 use onionskin_mirror::describe::{Description, describe};
-use onionskin_mirror::grow::grow;
+use onionskin_mirror::grow::{Growth, grow};
 use onionskin_mirror::{Graph, Group, Merge, Page, Role, place, tolerant};
 use onionskin_similar::SimilarError;
 use onionskin_store::table::{CollectionGroupRow, CollectionPageRow, CollectionRow};
 use onionskin_store::{Staging, raw::RawRecords};
 
-use super::pages::{PAGE_BYTES, Pages, Sites};
+use super::pages::{Material, OfAtlas, PAGE_BYTES, Pages, Sites};
 use super::{Counts, LINKED, MEMBERS, Run, nearby, open_links};
 
 /// Bytes of an address and a title, as estimated for batches.
@@ -38,7 +38,17 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), SimilarError> {
     while !rest.is_empty() {
         let (batch, later) = rest.split_at(batch_len(rest, &links_of, room)?);
         rest = later;
-        let batch = Batch { run, web: &web, sites: &sites, component_of: &component_of, members: batch };
+        let material = OfAtlas(run.atlas, web.documents());
+        let linked_from = linked_from(run, &component_of, batch)?;
+        let batch = Batch {
+            material: &material,
+            growth: run.growth(),
+            web: &web,
+            sites: &sites,
+            component_of: &component_of,
+            members: batch,
+            linked_from: &linked_from,
+        };
         for described in batch.groups()? {
             described.write(&mut run.staging, number)?;
             described.count(&mut run.state.counts);
@@ -93,43 +103,45 @@ fn batch_len(members: &[(u32, u32)], links_of: &[u32], room: u64) -> Result<usiz
     Ok(len)
 }
 
-/// Some components.
-struct Batch<'a, 'r> {
-    run: &'a Run<'r>,
-    web: &'a Web,
-    sites: &'a Sites,
-    component_of: &'a [u32],
-    members: &'a [(u32, u32)],
+/// How many other sites link to the pages of a batch.
+fn linked_from(
+    run: &Run<'_>,
+    component_of: &[u32],
+    members: &[(u32, u32)],
+) -> Result<LinkedFrom, SimilarError> {
+    let (first, last) = (members[0].0, members[members.len() - 1].0);
+    let mut linked = Vec::new();
+    for record in run.staging.raw_records::<(u32, u32)>(LINKED) {
+        let (doc, sites) = record?;
+        if (first..=last).contains(&component_of[doc as usize]) {
+            linked.push((doc, sites));
+        }
+    }
+    Ok(LinkedFrom(linked))
 }
 
-impl Batch<'_, '_> {
-    fn groups(&self) -> Result<Vec<Described>, SimilarError> {
-        let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else {
-            return Ok(Vec::new());
-        };
-        let here = first.0..=last.0;
-        let in_batch = |doc: u32| here.contains(&self.component_of[doc as usize]);
-        let pages = Pages::read(self.run.atlas, in_batch)?;
-        let merge = self.run.params.merge;
-        let linked_from = self.linked_from()?;
-        let mut groups = Vec::new();
-        for graph in &self.components(&pages, &linked_from)? {
-            if merge == Merge::Tolerant {
-                let paths: Vec<&str> =
-                    graph.pages().iter().map(|page| place::path(pages.info(page.doc).url)).collect();
-                for mut group in tolerant::assemble(graph, &paths) {
-                    tolerant::align_changed(&mut group, |doc| place::path(pages.info(doc).url));
-                    groups.push(group);
-                }
-            } else {
-                groups.extend(grow(graph, self.run.growth()));
-            }
-        }
-        let near = if merge == Merge::Tolerant {
-            let near = nearby::take_in(self.run.atlas, self.web, self.component_of, &pages, &mut groups)?;
+/// Some components.
+pub(crate) struct Batch<'a> {
+    pub material: &'a dyn Material,
+    pub growth: Growth,
+    pub web: &'a Web,
+    pub sites: &'a Sites,
+    pub component_of: &'a [u32],
+    /// Component and document, sorted.
+    pub members: &'a [(u32, u32)],
+    pub linked_from: &'a LinkedFrom,
+}
+
+impl Batch<'_> {
+    /// The collections of the components, in order.
+    pub(crate) fn groups(&self) -> Result<Vec<Described>, SimilarError> {
+        let (pages, mut groups) = self.copies()?;
+        let near = if self.growth.merge == Merge::Tolerant {
+            let near = nearby::take_in(self.material, self.web, self.component_of, &pages, &mut groups)?;
             // What was taken in may be the page that stands highest.
             for group in &mut groups {
-                tolerant::choose_root(group, |doc| linked_from.of(doc), |doc| path_of(&pages, &near, doc));
+                let linked_from = |doc| self.linked_from.of(doc);
+                tolerant::choose_root(group, linked_from, |doc| path_of(&pages, &near, doc));
             }
             near
         } else {
@@ -138,24 +150,35 @@ impl Batch<'_, '_> {
         Ok(self.describe(groups, &pages, &near))
     }
 
-    /// How many other sites link to the pages of the batch.
-    fn linked_from(&self) -> Result<LinkedFrom, SimilarError> {
-        let (first, last) = (self.members[0].0, self.members[self.members.len() - 1].0);
-        let mut linked = Vec::new();
-        for record in self.run.staging.raw_records::<(u32, u32)>(LINKED) {
-            let (doc, sites) = record?;
-            if (first..=last).contains(&self.component_of[doc as usize]) {
-                linked.push((doc, sites));
+    /// What copies alone tell: groups before pages nearby are taken in, and what is known of their pages.
+    pub(crate) fn copies(&self) -> Result<(Pages, Vec<Group>), SimilarError> {
+        let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else {
+            return Ok((Pages::default(), Vec::new()));
+        };
+        let here = first.0..=last.0;
+        let in_batch = |doc: u32| here.contains(&self.component_of[doc as usize]);
+        let pages = Pages::read(self.material, in_batch)?;
+        let mut groups = Vec::new();
+        for graph in &self.components(&pages)? {
+            if self.growth.merge == Merge::Tolerant {
+                let paths: Vec<&str> =
+                    graph.pages().iter().map(|page| place::path(pages.info(page.doc).url)).collect();
+                for mut group in tolerant::assemble(graph, &paths) {
+                    tolerant::align_changed(&mut group, |doc| place::path(pages.info(doc).url));
+                    groups.push(group);
+                }
+            } else {
+                groups.extend(grow(graph, self.growth));
             }
         }
-        Ok(LinkedFrom(linked))
+        Ok((pages, groups))
     }
 
     /// The graphs of the components, in order.
-    fn components(&self, pages: &Pages, linked_from: &LinkedFrom) -> Result<Vec<Graph>, SimilarError> {
+    fn components(&self, pages: &Pages) -> Result<Vec<Graph>, SimilarError> {
         let mut links: Vec<(u32, u32, u32)> = Vec::new();
         let (first, last) = (self.members[0].0, self.members[self.members.len() - 1].0);
-        for link in open_links(self.run.atlas, self.web.documents())? {
+        for link in self.material.links()? {
             let (source, destination) = link?;
             let component = self.component_of[source as usize];
             if component == self.component_of[destination as usize] && (first..=last).contains(&component) {
@@ -169,14 +192,12 @@ impl Batch<'_, '_> {
             let here: Vec<Page> = members
                 .iter()
                 // A page without an address stands nowhere.
-                .filter(|(_, doc)| {
-                    !pages.info(*doc).url.is_empty() || self.run.params.merge != Merge::Tolerant
-                })
+                .filter(|(_, doc)| !pages.info(*doc).url.is_empty() || self.growth.merge != Merge::Tolerant)
                 .map(|&(_, doc)| Page {
                     doc,
                     cluster: self.web.cluster(doc),
                     site: self.web.site(doc),
-                    linked_from: linked_from.of(doc),
+                    linked_from: self.linked_from.of(doc),
                 })
                 .collect();
             let index = |doc: u32| here.binary_search_by_key(&doc, |page| page.doc).ok().map(|at| at as u32);
@@ -205,7 +226,7 @@ impl Batch<'_, '_> {
 }
 
 /// Documents that other sites link to, and how many do, in order.
-struct LinkedFrom(Vec<(u32, u32)>);
+pub(crate) struct LinkedFrom(pub Vec<(u32, u32)>);
 
 impl LinkedFrom {
     fn of(&self, doc: u32) -> u32 {
@@ -220,10 +241,10 @@ pub(super) fn path_of<'a>(pages: &'a Pages, near: &'a Pages, doc: u32) -> &'a st
 }
 
 /// A group and what is said of it.
-struct Described {
-    group: Group,
-    description: Description,
-    root_urls: Vec<Option<String>>,
+pub(crate) struct Described {
+    pub group: Group,
+    pub description: Description,
+    pub root_urls: Vec<Option<String>>,
 }
 
 impl Described {
@@ -237,44 +258,9 @@ impl Described {
     }
 
     fn write(&self, staging: &mut Staging, number: u32) -> Result<(), SimilarError> {
-        let (group, description) = (&self.group, &self.description);
-        let sites: BTreeSet<u32> = group.replicas.iter().map(|replica| replica.site).collect();
-        let (duplicate_pages, duplicate_bytes) = self.duplicates();
-        staging.collection_groups()?.push(&CollectionGroupRow {
-            group: number,
-            kind: description.kind.as_str().to_owned(),
-            name: description.name.clone(),
-            replicas: group.replicas.len() as u64,
-            slots: description.size.into(),
-            sites: sites.len() as u64,
-            pages: description.replicas.iter().map(|replica| replica.pages).sum(),
-            bytes: description.replicas.iter().map(|replica| replica.bytes).sum(),
-            duplicate_pages,
-            duplicate_bytes,
-            is_noise: description.is_noise,
-            evidence: description.evidence.clone(),
-        })?;
-        for (at, replica) in group.replicas.iter().enumerate() {
-            let described = &description.replicas[at];
-            staging.collections()?.push(&CollectionRow {
-                group: number,
-                replica: at as u32,
-                site: replica.site,
-                root_doc: group.root_of(at).unwrap_or_default(),
-                root_url: self.root_urls[at].clone(),
-                pages: described.pages,
-                is_principal: at == group.principal,
-                folder: described.folder.clone(),
-                kind: described.kind.as_str().to_owned(),
-                coverage: described.coverage,
-                copies: described.copies,
-                changed: described.changed,
-                added: described.added,
-                missing: described.missing,
-                virtual_pages: described.virtual_pages,
-                bytes: described.bytes,
-                newer: described.newer.as_str().to_owned(),
-            })?;
+        staging.collection_groups()?.push(&self.group_row(number))?;
+        for (at, replica) in self.group.replicas.iter().enumerate() {
+            staging.collections()?.push(&self.replica_row(number, at))?;
             for member in &replica.members {
                 staging.collection_pages()?.push(&CollectionPageRow {
                     group: number,
@@ -287,6 +273,51 @@ impl Described {
             }
         }
         Ok(())
+    }
+
+    /// The row of `collection_groups`.
+    pub(crate) fn group_row(&self, number: u32) -> CollectionGroupRow {
+        let (group, description) = (&self.group, &self.description);
+        let sites: BTreeSet<u32> = group.replicas.iter().map(|replica| replica.site).collect();
+        let (duplicate_pages, duplicate_bytes) = self.duplicates();
+        CollectionGroupRow {
+            group: number,
+            kind: description.kind.as_str().to_owned(),
+            name: description.name.clone(),
+            replicas: group.replicas.len() as u64,
+            slots: description.size.into(),
+            sites: sites.len() as u64,
+            pages: description.replicas.iter().map(|replica| replica.pages).sum(),
+            bytes: description.replicas.iter().map(|replica| replica.bytes).sum(),
+            duplicate_pages,
+            duplicate_bytes,
+            is_noise: description.is_noise,
+            evidence: description.evidence.clone(),
+        }
+    }
+
+    /// The row of `collections` of a replica.
+    pub(crate) fn replica_row(&self, number: u32, at: usize) -> CollectionRow {
+        let (group, described) = (&self.group, &self.description.replicas[at]);
+        CollectionRow {
+            group: number,
+            replica: at as u32,
+            site: group.replicas[at].site,
+            root_doc: group.root_of(at).unwrap_or_default(),
+            root_url: self.root_urls[at].clone(),
+            pages: described.pages,
+            is_principal: at == group.principal,
+            folder: described.folder.clone(),
+            kind: described.kind.as_str().to_owned(),
+            coverage: described.coverage,
+            copies: described.copies,
+            changed: described.changed,
+            added: described.added,
+            missing: described.missing,
+            virtual_pages: described.virtual_pages,
+            bytes: described.bytes,
+            newer: described.newer.as_str().to_owned(),
+        }
     }
 
     fn count(&self, counts: &mut Counts) {

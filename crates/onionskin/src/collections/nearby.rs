@@ -10,27 +10,25 @@ use onionskin_mirror::component::{NONE, Web};
 use onionskin_mirror::tolerant::{self, Nearby};
 use onionskin_mirror::{Group, place};
 use onionskin_similar::{Bits, SimilarError};
-use onionskin_store::Atlas;
 use onionskin_store::table::DocumentRow;
 
 use super::assemble::path_of;
-use super::open_links;
-use super::pages::{COLUMNS, Pages};
+use super::pages::{Material, Pages};
 
 /// A replica: group and number.
 type Place = (u32, u32);
 
 /// Takes pages nearby into the groups, and marks what replicas only link to. Returns what is known of the pages that were looked at.
 pub(super) fn take_in(
-    atlas: &Atlas,
+    material: &dyn Material,
     web: &Web,
     component_of: &[u32],
     pages: &Pages,
     groups: &mut [Group],
 ) -> Result<Pages, SimilarError> {
     let density = Density::new(groups, pages);
-    let (near, kept) = Regions::new(groups, pages).candidates(atlas, web, component_of, density)?;
-    let found = Links::read(atlas, web, groups, &kept)?;
+    let (near, kept) = Regions::new(groups, pages).candidates(material, web, component_of, density)?;
+    let found = Links::read(material, web, groups, &kept)?;
     let reached = found.reached(&kept);
     let mut nearby: BTreeMap<Place, Vec<u32>> = BTreeMap::new();
     for (&(doc, place), _) in kept.iter().zip(&reached).filter(|(_, reached)| **reached) {
@@ -75,51 +73,48 @@ impl Regions {
     /// Hands out pages without copies that stand in these folders, with the replica of each group that they are near.
     fn visit(
         &self,
-        atlas: &Atlas,
+        material: &dyn Material,
         web: &Web,
         component_of: &[u32],
         mut near: impl FnMut(&DocumentRow<'_>, &str, &[Place]),
     ) -> Result<(), SimilarError> {
         let mut places: Vec<Place> = Vec::new();
-        for batch in atlas.documents()?.only(&COLUMNS) {
-            for row in batch?.rows() {
-                let site = web.site(row.doc);
-                if component_of[row.doc as usize] != NONE || site == NONE {
-                    continue;
-                }
-                let (Some(regions), Some(url)) = (self.by_site.get(&site), row.url) else { continue };
-                let path = place::path(url);
-                places.clear();
-                // Of each group the replica with the deepest folder.
-                for folder in place::folders(path) {
-                    for &place in regions.get(folder).into_iter().flatten() {
-                        if places.iter().all(|known| known.0 != place.0) {
-                            places.push(place);
-                        }
+        material.documents(&mut |row| {
+            let site = web.site(row.doc);
+            if component_of[row.doc as usize] != NONE || site == NONE {
+                return;
+            }
+            let (Some(regions), Some(url)) = (self.by_site.get(&site), row.url) else { return };
+            let path = place::path(url);
+            places.clear();
+            // Of each group the replica with the deepest folder.
+            for folder in place::folders(path) {
+                for &place in regions.get(folder).into_iter().flatten() {
+                    if places.iter().all(|known| known.0 != place.0) {
+                        places.push(place);
                     }
                 }
-                if !places.is_empty() {
-                    near(&row, place::folder(path), &places);
-                }
             }
-        }
-        Ok(())
+            if !places.is_empty() {
+                near(row, place::folder(path), &places);
+            }
+        })
     }
 
     /// Pages that are near enough: a first pass counts, so that what the second one keeps is in proportion to the replicas, however large
     /// the sites are that they stand on. Candidates are sorted by document.
     fn candidates(
         &self,
-        atlas: &Atlas,
+        material: &dyn Material,
         web: &Web,
         component_of: &[u32],
         mut density: Density,
     ) -> Result<(Pages, Vec<(u32, Place)>), SimilarError> {
-        self.visit(atlas, web, component_of, |_, folder, places| {
+        self.visit(material, web, component_of, |_, folder, places| {
             places.iter().for_each(|&place| density.count(place, folder));
         })?;
         let (mut near, mut candidates) = (Pages::default(), Vec::new());
-        self.visit(atlas, web, component_of, |row, folder, places| {
+        self.visit(material, web, component_of, |row, folder, places| {
             let before = candidates.len();
             let dense = places.iter().filter(|&&place| density.is_dense(place, folder));
             candidates.extend(dense.map(|&place| (row.doc, place)));
@@ -199,7 +194,7 @@ struct Links {
 
 impl Links {
     fn read(
-        atlas: &Atlas,
+        material: &dyn Material,
         web: &Web,
         groups: &[Group],
         kept: &[(u32, Place)],
@@ -224,7 +219,7 @@ impl Links {
         let principal = |place: Place| (place.0, groups[place.0 as usize].principal as u32);
         let mut links =
             Links { linked: vec![false; kept.len()], between: Vec::new(), to_principal: BTreeSet::new() };
-        for link in open_links(atlas, web.documents())? {
+        for link in material.links()? {
             let (source, destination) = link?;
             if !known.get(source) || !known.get(destination) {
                 continue;

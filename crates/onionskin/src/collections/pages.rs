@@ -5,11 +5,37 @@ use onionskin_similar::SimilarError;
 use onionskin_store::Atlas;
 use onionskin_store::table::DocumentRow;
 
+use super::{Links, open_links};
+
 /// Columns that are kept.
-pub(super) const COLUMNS: [&str; 5] = ["url", "title", "bytes", "fetched_at", "text_fp"];
+const COLUMNS: [&str; 5] = ["url", "title", "bytes", "fetched_at", "text_fp"];
+
+/// What collections are made of: documents and links, as often as they are asked for.
+pub(crate) trait Material {
+    /// Every document with its address, title, length, date and text, in order.
+    fn documents(&self, visit: &mut dyn FnMut(&DocumentRow<'_>)) -> Result<(), SimilarError>;
+    /// Every link; source and destination are documents.
+    fn links(&self) -> Result<Links<'_>, SimilarError>;
+}
+
+/// An atlas of so many documents.
+pub(super) struct OfAtlas<'a>(pub &'a Atlas, pub u32);
+
+impl Material for OfAtlas<'_> {
+    fn documents(&self, visit: &mut dyn FnMut(&DocumentRow<'_>)) -> Result<(), SimilarError> {
+        for batch in self.0.documents()?.only(&COLUMNS) {
+            batch?.rows().for_each(|row| visit(&row));
+        }
+        Ok(())
+    }
+
+    fn links(&self) -> Result<Links<'_>, SimilarError> {
+        open_links(self.0, self.1)
+    }
+}
 
 /// Bytes that a page takes beside its address and title.
-pub(super) const PAGE_BYTES: u64 = size_of::<Kept>() as u64;
+pub(crate) const PAGE_BYTES: u64 = size_of::<Kept>() as u64;
 
 #[derive(Clone, Copy, Debug)]
 struct Kept {
@@ -25,14 +51,14 @@ struct Kept {
 
 /// Documents, pushed in ascending order.
 #[derive(Debug, Default)]
-pub(super) struct Pages {
+pub(crate) struct Pages {
     kept: Vec<Kept>,
     text: String,
 }
 
 impl Pages {
     /// Keeps a document that has an address.
-    pub(super) fn push(&mut self, row: &DocumentRow<'_>) {
+    pub(crate) fn push(&mut self, row: &DocumentRow<'_>) {
         let Some(url) = row.url else { return };
         let start = self.text.len() as u64;
         self.text.push_str(url);
@@ -50,18 +76,18 @@ impl Pages {
     }
 
     /// Reads the documents that are wanted.
-    pub(super) fn read(atlas: &Atlas, wanted: impl Fn(u32) -> bool) -> Result<Pages, SimilarError> {
+    pub(crate) fn read(material: &dyn Material, wanted: impl Fn(u32) -> bool) -> Result<Pages, SimilarError> {
         let mut pages = Pages::default();
-        for batch in atlas.documents()?.only(&COLUMNS) {
-            for row in batch?.rows().filter(|row| wanted(row.doc)) {
-                pages.push(&row);
+        material.documents(&mut |row| {
+            if wanted(row.doc) {
+                pages.push(row);
             }
-        }
+        })?;
         Ok(pages)
     }
 
     /// What is known of a document; nothing when it was not kept.
-    pub(super) fn info(&self, doc: u32) -> PageInfo<'_> {
+    pub(crate) fn info(&self, doc: u32) -> PageInfo<'_> {
         let Ok(at) = self.kept.binary_search_by_key(&doc, |kept| kept.doc) else {
             return PageInfo::default();
         };
@@ -80,7 +106,7 @@ impl Pages {
 
 /// The sites of an atlas and how many pages each has.
 #[derive(Debug, Default)]
-pub(super) struct Sites {
+pub(crate) struct Sites {
     text: String,
     /// Where the host begins, ends, and where the registered domain ends.
     at: Vec<(u64, u64, u64)>,
@@ -88,7 +114,17 @@ pub(super) struct Sites {
 }
 
 impl Sites {
-    pub(super) fn read(atlas: &Atlas) -> Result<Sites, SimilarError> {
+    /// A site with its host, domain and number of pages; sites are pushed in order, from 0 on.
+    pub(crate) fn push(&mut self, host: &str, domain: Option<&str>, pages: u32) {
+        let start = self.text.len() as u64;
+        self.text.push_str(host);
+        let middle = self.text.len() as u64;
+        self.text.push_str(domain.unwrap_or_default());
+        self.at.push((start, middle, self.text.len() as u64));
+        self.pages.push(pages);
+    }
+
+    pub(crate) fn read(atlas: &Atlas) -> Result<Sites, SimilarError> {
         let mut sites = Sites::default();
         let mut reader = atlas.sites()?;
         while let Some(batch) = reader.next_batch()? {
@@ -110,13 +146,13 @@ impl Sites {
     }
 
     /// A page of a site was seen.
-    pub(super) fn count(&mut self, site: u32) {
+    pub(crate) fn count(&mut self, site: u32) {
         if let Some(pages) = self.pages.get_mut(site as usize) {
             *pages += 1;
         }
     }
 
-    pub(super) fn info(&self, site: u32) -> SiteInfo<'_> {
+    pub(crate) fn info(&self, site: u32) -> SiteInfo<'_> {
         let (start, middle, end) = self.at.get(site as usize).copied().unwrap_or_default();
         let domain = &self.text[middle as usize..end as usize];
         SiteInfo {

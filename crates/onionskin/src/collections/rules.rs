@@ -14,7 +14,7 @@ use onionskin_store::table::UrlRuleRow;
 use onionskin_store::{Atlas, Staging};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::pages::{Pages, Sites};
+use super::pages::{OfAtlas, Pages, Sites};
 
 /// Copies that a rule must have, at the least, and the share of its pairs that must be copies.
 const LEAST_SUPPORT: u64 = 3;
@@ -142,7 +142,7 @@ fn write(atlas: &Atlas, web: &Web, mut rules: Vec<Rule>, staging: &mut Staging) 
         wanted.set(rule.from);
         wanted.set(rule.to);
     }
-    let pages = Pages::read(atlas, |doc| wanted.get(doc))?;
+    let pages = Pages::read(&OfAtlas(atlas, web.documents()), |doc| wanted.get(doc))?;
     rules.sort_by_key(|rule| (std::cmp::Reverse(rule.support), rule.from, rule.hash));
     let mut number = 0;
     for rule in rules {

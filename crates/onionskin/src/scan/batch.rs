@@ -10,7 +10,7 @@ use crate::kept::{Hand, Place};
 
 /// Documents of one task. The buffers travel back to the workers when they have been written.
 #[derive(Default)]
-pub(super) struct Batch {
+pub(crate) struct Batch {
     /// The number of the task in the stream.
     pub number: u64,
     pub source: u32,
@@ -38,7 +38,7 @@ pub(super) struct Batch {
 }
 
 /// One document. Strings are lengths, in this order, into the strings of the batch; absent is `None`.
-pub(super) struct Row {
+pub(crate) struct Row {
     pub source: u32,
     pub offset: u64,
     pub bytes: u64,
@@ -58,17 +58,22 @@ pub(super) struct Row {
 }
 
 /// The name under which links and documents meet. Two different addresses meet by chance once in 2⁶⁴ pairs.
-pub(super) fn url_fingerprint(url: &str) -> u64 {
+pub(crate) fn url_fingerprint(url: &str) -> u64 {
     xxh3_64(url.as_bytes())
 }
 
 impl Batch {
     /// Empties the batch for a task.
     pub fn begin(&mut self, number: u64, task: &Task) {
+        self.clear();
         self.number = number;
         self.source = task.source();
         self.position = task.position();
         self.input_bytes = task.input_bytes();
+    }
+
+    /// Empties the batch.
+    pub fn clear(&mut self) {
         self.text_bytes = 0;
         self.rows.clear();
         self.strings.clear();
@@ -95,7 +100,7 @@ impl Batch {
 }
 
 /// Fingerprints documents as they are read.
-pub(super) struct BatchVisitor<'a, 'k> {
+pub(crate) struct BatchVisitor<'a, 'k> {
     batch: &'a mut Batch,
     analyzer: &'a mut Analyzer,
     keep_sketches: bool,

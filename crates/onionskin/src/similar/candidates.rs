@@ -34,12 +34,22 @@ impl FilterChoice {
         threshold: f64,
         wanted: Option<FeatureFilter>,
     ) -> Result<FilterChoice, SimilarError> {
+        FilterChoice::out_of(recipe, (atlas.has("sketches"), atlas.has("features")), threshold, wanted)
+    }
+
+    /// The same where it is known whether sketches and features were kept.
+    pub(crate) fn out_of(
+        recipe: &Recipe,
+        (has_sketches, has_features): (bool, bool),
+        threshold: f64,
+        wanted: Option<FeatureFilter>,
+    ) -> Result<FilterChoice, SimilarError> {
         let minima = match recipe.scheme() {
-            _ if !atlas.has("sketches") => 0,
+            _ if !has_sketches => 0,
             SketchScheme::Bottom(_) => 0,
             scheme => scheme.sketch_len(),
         };
-        let own = recipe.scheme().filter().filter(|_| atlas.has("features"));
+        let own = recipe.scheme().filter().filter(|_| has_features);
         let choice = |filter: FeatureFilter, from_sketches| FilterChoice {
             filter,
             from_sketches,

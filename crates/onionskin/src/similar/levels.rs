@@ -50,7 +50,7 @@ fn percent(share: f64) -> String {
 }
 
 /// All levels that a search notes, its own last.
-pub(super) fn all(search: &Search, chunking: Option<&str>) -> Vec<LevelName> {
+pub(crate) fn all(search: &Search, chunking: Option<&str>) -> Vec<LevelName> {
     let mut names = vec![EXACT.to_owned()];
     if matches!(search, Search::Paragraphs { .. }) {
         names.push(PARAGRAPHS.to_owned());
