@@ -16,6 +16,7 @@ use parquet::file::reader::Length;
 use parquet::file::statistics::Statistics;
 
 use super::{Input, TableError, ValueProblem};
+use crate::cancel;
 use crate::schema::{self, Fit, MAX_LIST_LEN, Table, fit};
 
 /// No writer packs more values into a byte: a page holds at most 64 Ki of them, and has a header.
@@ -97,6 +98,7 @@ impl TableReader {
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, TableError> {
+        cancel::check()?;
         loop {
             if let Some(open) = &mut self.current {
                 let next = guarded(&self.table, &open.name, || open.reader.next().transpose())?;
