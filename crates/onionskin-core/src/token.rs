@@ -95,6 +95,8 @@ pub struct Tokenizer {
     /// marks becomes a letter that composes with the first.
     unsettled: bool,
     runs: Runs,
+    /// The words themselves, when somebody wants to see them.
+    spelled: Option<Vec<String>>,
 }
 
 impl Tokenizer {
@@ -108,6 +110,7 @@ impl Tokenizer {
             word: String::new(),
             unsettled: false,
             runs: Runs::default(),
+            spelled: None,
         }
     }
 
@@ -281,6 +284,9 @@ impl Tokenizer {
             unicode::normalize_into(&self.word, self.form, &mut settled);
             self.word = settled;
         }
+        if let Some(spelled) = &mut self.spelled {
+            spelled.push(self.word.clone());
+        }
         if self.letters {
             self.word.chars().for_each(|c| tokens.push(u64::from(u32::from(c))));
         } else {
@@ -288,6 +294,28 @@ impl Tokenizer {
         }
         self.word.clear();
     }
+}
+
+/// The canonical words of a text, spelled out. For people: nothing here is fast, and nothing else needs the letters of a word.
+///
+/// ```
+/// use onionskin_core::token::canonical_words;
+/// use onionskin_core::unicode::Form;
+/// assert_eq!(canonical_words("A rose, is a ROSE!", Form::Nfc), ["a", "rose", "is", "a", "rose"]);
+/// ```
+pub fn canonical_words(text: &str, form: Form) -> Vec<String> {
+    let mut tokenizer = Tokenizer::new(Unit::Word, form, Width::Bits64);
+    tokenizer.spelled = Some(Vec::new());
+    let mut tokens = Tokens::default();
+    let separates = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric();
+    for run in text.split(separates).filter(|run| !run.is_empty()) {
+        if run.is_ascii() {
+            tokenizer.spelled.get_or_insert_default().push(run.to_ascii_lowercase());
+        } else {
+            tokenizer.unicode_run(run, &mut tokens);
+        }
+    }
+    tokenizer.spelled.unwrap_or_default()
 }
 
 /// Where the walk over the masks stands.

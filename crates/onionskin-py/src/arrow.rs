@@ -5,15 +5,15 @@
 #![allow(unsafe_code, reason = "the C data interface is pointers")]
 
 use std::ffi::{CStr, c_char};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, from_ffi_and_data_type, to_ffi};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader, StructArray, make_array};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyTuple};
+use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
@@ -183,6 +183,20 @@ impl PyArrowArray {
         format!("ArrowArray({}, {} rows)", self.array.data_type(), self.array.len())
     }
 
+    /// A row: a number, or the list of its numbers; `None` where it is null.
+    fn __getitem__<'py>(&self, py: Python<'py>, row: isize) -> PyResult<Bound<'py, PyAny>> {
+        let len = self.array.len();
+        let at = if row < 0 { row.checked_add_unsigned(len) } else { Some(row) };
+        let at = at.and_then(|at| usize::try_from(at).ok()).filter(|at| *at < len);
+        let at = at.ok_or_else(|| PyIndexError::new_err(format!("row {row} of {len}")))?;
+        crate::values::to_list(py, &self.array.slice(at, 1))?.get_item(0)
+    }
+
+    /// All rows as Python has them.
+    fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        crate::values::to_list(py, &self.array)
+    }
+
     /// How many rows are null.
     #[getter]
     fn null_count(&self) -> usize {
@@ -216,9 +230,8 @@ impl PyArrowArray {
 
     #[getter]
     fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let (shape, kind, address) = self
-            .numbers()
-            .ok_or_else(|| pyo3::exceptions::PyAttributeError::new_err("only numbers are handed to numpy"))?;
+        let (shape, kind, address) =
+            self.numbers().ok_or_else(|| PyAttributeError::new_err("only numbers are handed to numpy"))?;
         let interface = PyDict::new(py);
         interface.set_item("version", 3)?;
         interface.set_item("shape", PyTuple::new(py, shape)?)?;
@@ -255,43 +268,6 @@ impl Iterator for Batches {
 impl RecordBatchReader for Batches {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
-    }
-}
-
-/// A stream of record batches. Speaks Arrow (`__arrow_c_stream__`) and can be taken once.
-#[pyclass(frozen, module = "onionskin", name = "ArrowStream")]
-pub(crate) struct PyArrowStream {
-    schema: SchemaRef,
-    reader: Mutex<Option<Reader>>,
-}
-
-impl PyArrowStream {
-    pub(crate) fn new(reader: Reader) -> PyArrowStream {
-        PyArrowStream { schema: reader.schema(), reader: Mutex::new(Some(reader)) }
-    }
-}
-
-#[pymethods]
-impl PyArrowStream {
-    fn __repr__(&self) -> String {
-        let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
-        format!("ArrowStream({})", names.join(", "))
-    }
-
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        schema_capsule(py, &self.schema)
-    }
-
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        drop(requested_schema);
-        let reader = self.reader.lock().ok().and_then(|mut reader| reader.take());
-        let reader = reader.ok_or_else(|| PyValueError::new_err("the Arrow stream has been read already"))?;
-        stream_capsule(py, reader)
     }
 }
 

@@ -1,8 +1,18 @@
 //! Onionskin for Python: the module `onionskin._onionskin`. The package around it, `python/onionskin`, is what people import.
 
 mod arrow;
+mod error;
+mod minhash;
+mod progress;
+mod recipe;
+mod seen;
+mod sketch;
 mod spark;
+mod stages;
+mod table;
 mod text;
+mod texts;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -10,11 +20,27 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _onionskin {
     #[pymodule_export]
-    use crate::arrow::{PyArrowArray, PyArrowStream};
+    use crate::arrow::PyArrowArray;
+    #[pymodule_export]
+    use crate::error::{AtlasDamaged, BusyError, InputError, OnionskinError};
+    #[pymodule_export]
+    use crate::minhash::{MinHashCore, optimal_bands};
+    #[pymodule_export]
+    use crate::recipe::{PyFilter, PyRecipe};
+    #[pymodule_export]
+    use crate::seen::{SeenIndex, Verdict};
+    #[pymodule_export]
+    use crate::sketch::{PySketch, features, sketch, sketches};
     #[pymodule_export]
     use crate::spark::spark;
     #[pymodule_export]
-    use crate::text::{chunks, text_fingerprint};
+    use crate::stages::{avoid, avoid_formats, collections, dedup, report, run, scan, similar};
+    #[pymodule_export]
+    use crate::table::{Rows, TableScan, read_manifest};
+    #[pymodule_export]
+    use crate::text::{chunks, containment, resemblance, text_fingerprint, tokens};
+    #[pymodule_export]
+    use crate::texts::_text_addresses;
 
     use super::*;
 

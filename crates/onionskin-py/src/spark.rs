@@ -10,16 +10,19 @@ mod similar;
 
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
 
-use crate::arrow::{Arrays, Batches, PyArrowStream, batch};
+use crate::arrow::{Arrays, Batches, batch, stream_capsule};
 
 /// The kernels of `onionskin.spark`. Not for people: their rows are those of its frames, and change with them.
 #[pymodule]
 pub(crate) mod spark {
+    #[pymodule_export]
+    use super::MadeRows;
     #[pymodule_export]
     use super::mirror::{collections, components, folders, regions, rewritings};
     #[pymodule_export]
@@ -45,14 +48,23 @@ fn rows_of(data: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
         .collect()
 }
 
-/// Rows to be handed out.
-fn stream(batch: RecordBatch) -> PyArrowStream {
-    let schema = batch.schema();
-    PyArrowStream::new(reader(schema, vec![batch]))
-}
+/// Rows that a kernel has made. Speaks Arrow (`__arrow_c_stream__`).
+#[pyclass(frozen, module = "onionskin._onionskin.spark")]
+pub(crate) struct MadeRows(RecordBatch);
 
-fn reader(schema: SchemaRef, batches: Vec<RecordBatch>) -> Box<dyn RecordBatchReader + Send> {
-    Box::new(Batches::new(schema, batches.into_iter().map(Ok)))
+#[pymethods]
+impl MadeRows {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // Another type may be asked for, but need not be given.
+        drop(requested_schema);
+        let batches = Batches::new(self.0.schema(), std::iter::once(Ok(self.0.clone())));
+        stream_capsule(py, Box::new(batches))
+    }
 }
 
 fn failed(error: ArrowError) -> PyErr {

@@ -1,30 +1,70 @@
-//! Functions of one text.
+//! Functions of one text, or of two.
 
+use onionskin_core::token::canonical_words;
+use onionskin_core::unicode::Form;
 use onionskin_core::{Analyzer, Chunking, Recipe};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::error::value_error;
+
 /// A recipe that keeps one chunking and has the smallest sketch there is.
-pub(crate) fn chunk_recipe(chunking: &str) -> PyResult<Recipe> {
+fn chunk_recipe(chunking: &str) -> PyResult<Recipe> {
     let chunking: Chunking = chunking.parse().map_err(value_error)?;
     format!("{chunking}-rabin64-t1+{chunking}").parse().map_err(value_error)
 }
 
-pub(crate) fn value_error(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(error.to_string())
+/// The words of a text as they are compared.
+#[pyfunction]
+pub(crate) fn tokens(text: &str) -> Vec<String> {
+    canonical_words(text, Form::Nfc)
 }
 
 /// Fingerprints of the chunks of a text.
 #[pyfunction]
 #[pyo3(signature = (text, chunking = "w4"))]
-pub(crate) fn chunks(text: &str, chunking: &str) -> PyResult<Vec<u64>> {
+pub(crate) fn chunks(py: Python<'_>, text: &str, chunking: &str) -> PyResult<Vec<u64>> {
     let recipe = chunk_recipe(chunking)?;
-    Ok(Analyzer::new(&recipe, 0).analyze_chunks(text).chunks(0).to_vec())
+    Ok(py.detach(|| Analyzer::new(&recipe, 0).analyze_chunks(text).chunks(0).to_vec()))
 }
 
 /// The fingerprint of the canonical text.
 #[pyfunction]
-pub(crate) fn text_fingerprint(text: &str) -> PyResult<Option<u64>> {
+pub(crate) fn text_fingerprint(py: Python<'_>, text: &str) -> PyResult<Option<u64>> {
     let recipe = chunk_recipe("doc")?;
-    Ok(Analyzer::new(&recipe, 0).analyze_chunks(text).text_fp().map(|fingerprint| fingerprint.0))
+    Ok(py
+        .detach(|| Analyzer::new(&recipe, 0).analyze_chunks(text).text_fp().map(|fingerprint| fingerprint.0)))
+}
+
+/// Sizes of the two sets of chunks, and of what they share.
+fn overlap(py: Python<'_>, a: &str, b: &str, chunking: &str) -> PyResult<(usize, usize, usize)> {
+    let recipe = chunk_recipe(chunking)?;
+    Ok(py.detach(|| {
+        let mut analyzer = Analyzer::new(&recipe, 0);
+        let mut set = |text: &str| {
+            let mut set = analyzer.analyze_chunks(text).chunks(0).to_vec();
+            set.sort_unstable();
+            set.dedup();
+            set
+        };
+        let (a, b) = (set(a), set(b));
+        let shared = a.iter().filter(|chunk| b.binary_search(chunk).is_ok()).count();
+        (a.len(), b.len(), shared)
+    }))
+}
+
+/// |A∩B| / |A∪B|, exactly; 0 when one has no chunk.
+#[pyfunction]
+#[pyo3(signature = (a, b, chunking = "w4"))]
+pub(crate) fn resemblance(py: Python<'_>, a: &str, b: &str, chunking: &str) -> PyResult<f64> {
+    let (a, b, shared) = overlap(py, a, b, chunking)?;
+    let union = a + b - shared;
+    Ok(if union == 0 { 0.0 } else { shared as f64 / union as f64 })
+}
+
+/// |A∩B| / |A|, exactly; 0 when A has no chunk.
+#[pyfunction]
+#[pyo3(signature = (a, b, chunking = "w4"))]
+pub(crate) fn containment(py: Python<'_>, a: &str, b: &str, chunking: &str) -> PyResult<f64> {
+    let (a, _, shared) = overlap(py, a, b, chunking)?;
+    Ok(if a == 0 { 0.0 } else { shared as f64 / a as f64 })
 }

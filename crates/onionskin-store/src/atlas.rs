@@ -322,8 +322,8 @@ impl Atlas {
     }
 }
 
-/// The table of a name in a manifest, for reading: list lengths are the file's to say.
-pub(crate) fn table_of_name(name: &str) -> Option<Table> {
+/// The table of a name in a manifest, for reading: list lengths are the file's to say. `None` for a name that is none of ours.
+pub fn table_of_name(name: &str) -> Option<Table> {
     Some(match name {
         "documents" => Table::Documents,
         "sites" => Table::Sites,

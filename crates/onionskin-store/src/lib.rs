@@ -4,6 +4,7 @@
 //!
 //! - [`MemoryBudget`], [`process`] and [`disk`]: what a job may use and what it did use;
 //! - [`storage`]: the few file operations that write, behind a seam, so that tests can make each of them fail;
+//! - [`cancel`]: stopping a stage from outside;
 //! - [`raw`]: files of fixed-width records in checksummed blocks;
 //! - [`sort`]: external merge sort within a memory budget;
 //! - [`schema`] and [`table`]: the tables of the atlas, their writers and readers;
@@ -15,6 +16,7 @@
 
 pub mod atlas;
 mod budget;
+pub mod cancel;
 pub mod disk;
 mod json;
 pub mod manifest;

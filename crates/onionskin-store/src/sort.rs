@@ -35,6 +35,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::budget::MemoryBudget;
+use crate::cancel::{self, Cancelled};
 use crate::disk::IoError;
 pub use crate::raw::Record;
 use crate::raw::{BLOCK_BYTES, RawError, RawWriter};
@@ -43,6 +44,9 @@ use merge::Merge;
 
 /// Open files of one merge, at most, whatever the budget allows: descriptors are scarce too.
 const MAX_FAN_IN: usize = 256;
+
+/// Records in memory that are handed out before it is asked whether to stop.
+const ASK_EVERY: usize = 1 << 16;
 
 /// Tells the runs of several sorters of one process apart that share a folder.
 static NEXT_SORTER: AtomicU64 = AtomicU64::new(0);
@@ -63,6 +67,9 @@ pub enum SortError {
         /// What was asked for.
         bytes: u64,
     },
+    /// Somebody said stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
 }
 
 impl From<SortError> for std::io::Error {
@@ -70,6 +77,7 @@ impl From<SortError> for std::io::Error {
         match error {
             SortError::Io(error) => error.into_io(),
             SortError::Run(error) => error.into(),
+            stopped @ SortError::Cancelled(_) => std::io::Error::other(stopped),
             memory @ SortError::Memory { .. } => std::io::Error::new(std::io::ErrorKind::OutOfMemory, memory),
         }
     }
@@ -206,6 +214,7 @@ impl<R: Record> Sorter<R> {
 
     /// Sorts what is left and gives everything in order.
     pub fn finish(mut self) -> Result<SortedStream<R>, SortError> {
+        cancel::check()?;
         if self.runs.is_empty() {
             self.sort_buffer();
             let records = std::mem::take(&mut self.buffer);
@@ -230,6 +239,7 @@ impl<R: Record> Sorter<R> {
     /// The buffer is full for now: reserve more of the budget, or spill.
     #[cold]
     fn make_room(&mut self) -> Result<(), SortError> {
+        cancel::check()?;
         if self.buffer.len() >= self.capacity {
             return self.spill();
         }
@@ -349,6 +359,7 @@ impl<R: Record> SortedStream<R> {
     /// Replaces `out` by the next records, at most `max` of them; `false` when there are none left.
     pub fn next_block(&mut self, out: &mut Vec<R>, max: usize) -> Result<bool, SortError> {
         out.clear();
+        cancel::check()?;
         match &mut self.source {
             Source::Memory { records, at } => {
                 let end = at.saturating_add(max).min(records.len());
@@ -376,6 +387,12 @@ impl<R: Record> Iterator for SortedStream<R> {
         match &mut self.source {
             Source::Memory { records, at } => {
                 let record = records.get(*at)?;
+                if *at % ASK_EVERY == 0
+                    && let Err(stopped) = cancel::check()
+                {
+                    *at = records.len();
+                    return Some(Err(stopped.into()));
+                }
                 *at += 1;
                 Some(Ok(*record))
             }

@@ -18,6 +18,7 @@ mod writers;
 
 use std::path::PathBuf;
 
+use crate::cancel::Cancelled;
 use crate::disk::IoError;
 
 pub use mirror::{
@@ -137,6 +138,9 @@ pub enum TableError {
         /// What the encoder said.
         reason: String,
     },
+    /// Somebody said stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
 }
 
 /// What can be wrong with a value.

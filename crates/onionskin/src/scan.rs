@@ -32,6 +32,7 @@ use std::time::Instant;
 use onionskin_core::{Analyzer, Recipe, unicode};
 use onionskin_corpus::{DiscoverError, Options, ResumeError, Scratch, Source, Tasks, discover};
 use onionskin_extract::Extractor;
+use onionskin_store::cancel::{self, Cancelled};
 use onionskin_store::sort::SortError;
 use onionskin_store::{MemoryBudget, StageParams, Staging, StagingError, Table, process};
 use serde_json::json;
@@ -196,6 +197,9 @@ pub enum ScanError {
     /// More documents than numbers.
     #[error("an atlas holds at most {} documents", u32::MAX)]
     TooManyDocuments,
+    /// Somebody said stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// A bug: a worker panicked.
     #[error("a worker failed on {source_name}: {message}\nhint: this is a bug; what was committed is safe")]
     Worker {
@@ -388,6 +392,7 @@ fn read_all(
         let mut waiting = BTreeMap::new();
         let mut next = 0;
         for batch in &batch_receiver {
+            cancel::check()?;
             waiting.insert(batch.number, batch);
             while let Some(mut batch) = waiting.remove(&next) {
                 next += 1;

@@ -119,7 +119,24 @@ fn a_giant_word_is_one_token() {
     assert_eq!(tokens_of(&"a".repeat(1 << 20), Unit::Word, Form::Nfc).remainders().len(), 1);
 }
 
+fn check_spelling(text: &str, form: Form) {
+    let naive: Vec<String> = naive_words(text, form).into_iter().flatten().collect();
+    let words = canonical_words(text, form);
+    assert_eq!(words, naive, "{text:?}");
+    let mut tokens = Tokens::default();
+    Tokenizer::new(Unit::Word, form, Width::Bits64).tokenize(text, &mut tokens);
+    let rabin = Rabin::new(Purpose::Chunks, Width::Bits64);
+    let remainders: Vec<u64> = words.iter().map(|word| rabin.word(word.as_bytes())).collect();
+    assert_eq!(remainders, tokens.remainders(), "{text:?}");
+}
+
 proptest! {
+    #[test]
+    fn words_are_spelled_as_they_are_fingerprinted(text in "([a-zA-Z0-9 .,'\n]{0,20}|[éßΐΪИжΣ東のカ\u{301}\u{338}<ไำ한ﬁ’\u{ad}\u{200b}]{0,6}){0,20}") {
+        check_spelling(&text, Form::Nfc);
+        check_spelling(&text, Form::Nfkc);
+    }
+
     #[test]
     fn tokens_equal_their_naive_twin(text in "([a-zA-Z0-9 .,'\n]{0,20}|[éßΐΪИжΣ東のカ\u{301}\u{338}<ไำ한ﬁ’\u{ad}\u{200b}]{0,6}){0,20}") {
         check(&text, Form::Nfc);

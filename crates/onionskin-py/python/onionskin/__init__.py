@@ -1,5 +1,91 @@
-"""Onionskin finds the copies in a web: pages that are the same, pages that are nearly the same, and whole collections that are mirrored."""
+"""Onionskin finds the copies in a web: pages that are the same, pages that are nearly the same, and whole collections that are mirrored.
 
-from ._onionskin import ArrowArray, ArrowStream, __version__, chunks, text_fingerprint
+Three ways in:
 
-__all__ = ["ArrowArray", "ArrowStream", "__version__", "chunks", "text_fingerprint"]
+- texts at hand: `resemblance`, `sketch`, `sketches`, `features`, and `Deduplicator` for texts as they come;
+- files of texts or a crawl: `run`, or its stages `scan`, `similar`, `collections`, `report`, and then `dedup` or `avoid`;
+- what was found: `Atlas`, whose tables go to pandas, Polars, DuckDB, PyArrow and Hugging Face datasets without being copied.
+
+`onionskin.datasketch` has `MinHash` and `MinHashLSH` for programs that were written for datasketch.
+
+>>> import onionskin
+>>> onionskin.resemblance("a rose is a rose is a rose", "a rose is a flower which is a rose", chunking="w2")
+0.42857142857142855
+"""
+
+from ._atlas import Atlas, Cluster, Collection, Member, Replica, Table
+from ._deduplicator import Deduplicator
+from ._onionskin import (
+    ArrowArray,
+    AtlasDamaged,
+    BusyError,
+    FeatureFilter,
+    InputError,
+    OnionskinError,
+    Recipe,
+    Sketch,
+    Verdict,
+    __version__,
+    chunks,
+    containment,
+    features,
+    resemblance,
+    sketch,
+    sketches,
+    text_fingerprint,
+    tokens,
+)
+from ._stages import avoid, collections, dedup, report, run, scan, similar
+from ._summaries import (
+    AvoidEntry,
+    AvoidSummary,
+    CollectionsSummary,
+    DedupSummary,
+    ReportSummary,
+    RunSummary,
+    ScanSummary,
+    SimilarSummary,
+)
+
+__all__ = [
+    "ArrowArray",
+    "Atlas",
+    "AtlasDamaged",
+    "AvoidEntry",
+    "AvoidSummary",
+    "BusyError",
+    "Cluster",
+    "Collection",
+    "CollectionsSummary",
+    "DedupSummary",
+    "Deduplicator",
+    "FeatureFilter",
+    "InputError",
+    "Member",
+    "OnionskinError",
+    "Recipe",
+    "Replica",
+    "ReportSummary",
+    "RunSummary",
+    "ScanSummary",
+    "SimilarSummary",
+    "Sketch",
+    "Table",
+    "Verdict",
+    "__version__",
+    "avoid",
+    "chunks",
+    "collections",
+    "containment",
+    "dedup",
+    "features",
+    "report",
+    "resemblance",
+    "run",
+    "scan",
+    "similar",
+    "sketch",
+    "sketches",
+    "text_fingerprint",
+    "tokens",
+]

@@ -16,8 +16,7 @@ use onionskin_store::MemoryBudget;
 use pyo3::prelude::*;
 
 use super::columns::Columns;
-use super::{failed, longs, refused, rows_of, stream, table};
-use crate::arrow::PyArrowStream;
+use super::{MadeRows, failed, longs, refused, rows_of, table};
 
 fn growth(merge: &str, single_site: bool) -> PyResult<Growth> {
     Ok(Growth { merge: merge.parse::<Merge>().map_err(refused)?, single_site })
@@ -31,7 +30,7 @@ pub(super) fn components(
     merge: &str,
     single_site: bool,
     memory: u64,
-) -> PyResult<PyArrowStream> {
+) -> PyResult<MadeRows> {
     let growth = growth(merge, single_site)?;
     let (mut documents, mut links) = (Vec::new(), Vec::new());
     for batch in rows_of(data)? {
@@ -56,7 +55,7 @@ pub(super) fn components(
         ("cluster", longs(found.iter().map(|entry| entry.0))),
         ("component", longs(found.iter().map(|entry| entry.1))),
     ];
-    Ok(stream(table(columns).map_err(failed)?))
+    Ok(MadeRows(table(columns).map_err(failed)?))
 }
 
 fn flags(columns: &Columns<'_>, name: &str) -> Result<Vec<bool>, ArrowError> {
@@ -111,7 +110,7 @@ fn read(batches: &[RecordBatch]) -> Result<BTreeMap<i64, Component>, ArrowError>
 
 /// Where the replicas of components stand: one row for every folder with pages of a replica.
 #[pyfunction]
-pub(super) fn regions(data: &Bound<'_, PyAny>, merge: &str, single_site: bool) -> PyResult<PyArrowStream> {
+pub(super) fn regions(data: &Bound<'_, PyAny>, merge: &str, single_site: bool) -> PyResult<MadeRows> {
     let growth = growth(merge, single_site)?;
     let batches = rows_of(data)?;
     let made = data.py().detach(|| -> Result<RecordBatch, String> {
@@ -140,16 +139,12 @@ pub(super) fn regions(data: &Bound<'_, PyAny>, merge: &str, single_site: bool) -
         ];
         table(columns).map_err(|error| error.to_string())
     });
-    Ok(stream(made.map_err(refused)?))
+    Ok(MadeRows(made.map_err(refused)?))
 }
 
 /// The collections of components: rows of groups (`what` 0), of replicas (1) and of pages (2), in one table; absent columns are null.
 #[pyfunction]
-pub(super) fn collections(
-    data: &Bound<'_, PyAny>,
-    merge: &str,
-    single_site: bool,
-) -> PyResult<PyArrowStream> {
+pub(super) fn collections(data: &Bound<'_, PyAny>, merge: &str, single_site: bool) -> PyResult<MadeRows> {
     let growth = growth(merge, single_site)?;
     let batches = rows_of(data)?;
     let made = data.py().detach(|| -> Result<RecordBatch, String> {
@@ -162,7 +157,7 @@ pub(super) fn collections(
         }
         rows.finish().map_err(|error| error.to_string())
     });
-    Ok(stream(made.map_err(refused)?))
+    Ok(MadeRows(made.map_err(refused)?))
 }
 
 /// Rows of the three tables side by side.
@@ -296,7 +291,7 @@ impl CollectionRows {
 
 /// The folders above pages: (doc, site, url) to (doc, site, own_folder, folder, depth), the deepest folder first.
 #[pyfunction]
-pub(super) fn folders(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
+pub(super) fn folders(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let batches = rows_of(data)?;
     let made = data.py().detach(|| -> Result<RecordBatch, ArrowError> {
         let (mut docs, mut sites, mut depths) = (Vec::new(), Vec::new(), Vec::new());
@@ -324,12 +319,12 @@ pub(super) fn folders(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
             ("depth", longs(depths)),
         ])
     });
-    Ok(stream(made.map_err(failed)?))
+    Ok(MadeRows(made.map_err(failed)?))
 }
 
 /// All rewritings of addresses: (doc, site, url) to (doc, site, kinds, patterns, general, outcomes), lists of equal length.
 #[pyfunction]
-pub(super) fn rewritings(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
+pub(super) fn rewritings(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let batches = rows_of(data)?;
     let made = data.py().detach(|| -> Result<RecordBatch, ArrowError> {
         let (mut docs, mut sites) = (Vec::new(), Vec::new());
@@ -365,5 +360,5 @@ pub(super) fn rewritings(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
             ("outcomes", outcomes),
         ])
     });
-    Ok(stream(made.map_err(failed)?))
+    Ok(MadeRows(made.map_err(failed)?))
 }

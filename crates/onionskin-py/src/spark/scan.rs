@@ -20,8 +20,7 @@ use pyo3::types::PyBytes;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::columns::Columns;
-use super::{failed, longs, refused, rows_of, stream, table};
-use crate::arrow::PyArrowStream;
+use super::{MadeRows, failed, longs, refused, rows_of, table};
 
 /// How inputs are read, as a manifest spells it.
 fn options(spelled: &str) -> PyResult<Options> {
@@ -94,7 +93,7 @@ impl Worker {
     }
 
     /// The rows of the next task; `None` when all are done.
-    fn next(&self, py: Python<'_>, source: i64) -> PyResult<Option<PyArrowStream>> {
+    fn next(&self, py: Python<'_>, source: i64) -> PyResult<Option<MadeRows>> {
         let made = py.detach(|| -> Result<Option<RecordBatch>, String> {
             let mut inner = self.inner.lock().map_err(|error| error.to_string())?;
             let (worker, reading) = &mut *inner;
@@ -106,11 +105,11 @@ impl Worker {
             rows.task(source, &task);
             rows.finish().map(Some).map_err(|error| error.to_string())
         });
-        Ok(made.map_err(refused)?.map(stream))
+        Ok(made.map_err(refused)?.map(MadeRows))
     }
 
     /// Rows of a table (text, id, url, row) as documents.
-    fn rows(&self, data: &Bound<'_, PyAny>, name: &str, source: i64) -> PyResult<PyArrowStream> {
+    fn rows(&self, data: &Bound<'_, PyAny>, name: &str, source: i64) -> PyResult<MadeRows> {
         let batches = rows_of(data)?;
         let made = data.py().detach(|| -> Result<RecordBatch, String> {
             let wrong = |error: ArrowError| error.to_string();
@@ -130,7 +129,7 @@ impl Worker {
             }
             rows.finish().map_err(wrong)
         });
-        Ok(stream(made.map_err(refused)?))
+        Ok(MadeRows(made.map_err(refused)?))
     }
 }
 
@@ -308,7 +307,7 @@ fn append(list: &mut ListBuilder<Int64Builder>, values: Option<&[u64]>) {
 
 /// Registered domains: (host) to (host, registered_domain).
 #[pyfunction]
-pub(super) fn domains(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
+pub(super) fn domains(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let (mut hosts, mut domains) = (StringBuilder::new(), StringBuilder::new());
     for batch in rows_of(data)? {
         let texts = Columns(&batch).texts("host").map_err(failed)?;
@@ -320,12 +319,12 @@ pub(super) fn domains(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
     }
     let columns: Vec<(&str, ArrayRef)> =
         vec![("host", Arc::new(hosts.finish())), ("registered_domain", Arc::new(domains.finish()))];
-    Ok(stream(table(columns).map_err(failed)?))
+    Ok(MadeRows(table(columns).map_err(failed)?))
 }
 
 /// What a manifest says of Parquet files: (path, content) to (path, rows, bytes, xxh3).
 #[pyfunction]
-pub(super) fn file(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
+pub(super) fn file(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let (mut paths, mut sums) = (StringBuilder::new(), StringBuilder::new());
     let (mut rows, mut lengths) = (Vec::new(), Vec::new());
     for batch in rows_of(data)? {
@@ -349,5 +348,5 @@ pub(super) fn file(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
         ("bytes", longs(lengths)),
         ("xxh3", Arc::new(sums.finish())),
     ];
-    Ok(stream(table(columns).map_err(failed)?))
+    Ok(MadeRows(table(columns).map_err(failed)?))
 }

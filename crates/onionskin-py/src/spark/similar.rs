@@ -14,8 +14,7 @@ use onionskin_similar::overlap::Engine;
 use pyo3::prelude::*;
 
 use super::columns::Columns;
-use super::{failed, longs, refused, rows_of, stream, table};
-use crate::arrow::PyArrowStream;
+use super::{MadeRows, failed, longs, refused, rows_of, table};
 
 /// What makes a pair: `("overlap", T)`, `("resemblance", t)` or `("share", s)`.
 fn bound(kind: &str, value: f64) -> PyResult<onionskin_similar::Bound> {
@@ -71,7 +70,7 @@ pub(super) fn meetings(
     data: &Bound<'_, PyAny>,
     filter: (u32, u32, u32),
     from_sketches: bool,
-) -> PyResult<PyArrowStream> {
+) -> PyResult<MadeRows> {
     let filter = FeatureFilter::new(filter.0, filter.1, filter.2).map_err(refused)?;
     let batches = rows_of(data)?;
     let made = data.py().detach(|| -> Result<_, ArrowError> {
@@ -112,12 +111,12 @@ pub(super) fn meetings(
         }
         table(vec![("feature", longs(features)), ("doc", longs(docs)), ("shade", longs(shades))])
     });
-    Ok(stream(made.map_err(failed)?))
+    Ok(MadeRows(made.map_err(failed)?))
 }
 
 /// All sets of `r` of the features of a document that others have, as features: (doc, features) to (feature, doc, shade).
 #[pyfunction]
-pub(super) fn super_features(data: &Bound<'_, PyAny>, r: usize) -> PyResult<PyArrowStream> {
+pub(super) fn super_features(data: &Bound<'_, PyAny>, r: usize) -> PyResult<MadeRows> {
     let batches = rows_of(data)?;
     let made = data.py().detach(|| -> Result<_, ArrowError> {
         let (mut features, mut docs, mut shades) = (Vec::new(), Vec::new(), Vec::new());
@@ -136,17 +135,13 @@ pub(super) fn super_features(data: &Bound<'_, PyAny>, r: usize) -> PyResult<PyAr
         }
         table(vec![("feature", longs(features)), ("doc", longs(docs)), ("shade", longs(shades))])
     });
-    Ok(stream(made.map_err(failed)?))
+    Ok(MadeRows(made.map_err(failed)?))
 }
 
 /// What pairs share: (a, b, set_a, set_b) to rows of `pairs` with sizes, those that fail a bound left out.
 #[pyfunction]
 #[pyo3(signature = (data, kind=None, value=0.0))]
-pub(super) fn count_shared(
-    data: &Bound<'_, PyAny>,
-    kind: Option<&str>,
-    value: f64,
-) -> PyResult<PyArrowStream> {
+pub(super) fn count_shared(data: &Bound<'_, PyAny>, kind: Option<&str>, value: f64) -> PyResult<MadeRows> {
     let bound = kind.map(|kind| bound(kind, value)).transpose()?;
     let batches = rows_of(data)?;
     let made = data.py().detach(|| -> Result<_, ArrowError> {
@@ -190,13 +185,13 @@ pub(super) fn count_shared(
         );
         table(columns)
     });
-    Ok(stream(made.map_err(failed)?))
+    Ok(MadeRows(made.map_err(failed)?))
 }
 
 /// Where documents must be met: (doc, size, counts, chunks) to (chunk, size, left, doc). `counts` says how many documents have each of the
 /// chunks; chunks that nobody else has are left out of both.
 #[pyfunction]
-pub(super) fn prefix(data: &Bound<'_, PyAny>, kind: &str, value: f64) -> PyResult<PyArrowStream> {
+pub(super) fn prefix(data: &Bound<'_, PyAny>, kind: &str, value: f64) -> PyResult<MadeRows> {
     let bound = bound(kind, value)?;
     let batches = rows_of(data)?;
     let made = data.py().detach(|| -> Result<_, ArrowError> {
@@ -222,7 +217,7 @@ pub(super) fn prefix(data: &Bound<'_, PyAny>, kind: &str, value: f64) -> PyResul
         let names = ["chunk", "size", "left", "doc"];
         table(names.into_iter().zip(made.map(longs)).collect())
     });
-    Ok(stream(made.map_err(failed)?))
+    Ok(MadeRows(made.map_err(failed)?))
 }
 
 /// Pairs of columns of all rows.
@@ -239,7 +234,7 @@ fn pairs(data: &Bound<'_, PyAny>, names: [&str; 2]) -> PyResult<Vec<(i64, i64)>>
 
 /// Centred clusters of whole components: (wish_a, a, wish_b, b) to (text, centre).
 #[pyfunction]
-pub(super) fn centred(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
+pub(super) fn centred(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let mut found = Vec::new();
     for batch in rows_of(data)? {
         let columns = Columns(&batch);
@@ -252,17 +247,17 @@ pub(super) fn centred(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
         ("text", longs(groups.iter().map(|group| group.0))),
         ("centre", longs(groups.iter().map(|group| group.1))),
     ];
-    Ok(stream(table(columns).map_err(failed)?))
+    Ok(MadeRows(table(columns).map_err(failed)?))
 }
 
 /// Connected components of whole graphs: (a, b) to (node, root), the root being the smallest node.
 #[pyfunction]
-pub(super) fn unite(data: &Bound<'_, PyAny>) -> PyResult<PyArrowStream> {
+pub(super) fn unite(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let edges = pairs(data, ["a", "b"])?;
     let found = data.py().detach(|| parts::components(edges));
     let columns = vec![
         ("node", longs(found.iter().map(|entry| entry.0))),
         ("root", longs(found.iter().map(|entry| entry.1))),
     ];
-    Ok(stream(table(columns).map_err(failed)?))
+    Ok(MadeRows(table(columns).map_err(failed)?))
 }

@@ -5,6 +5,7 @@
 //! again: log2 k comparisons and no moves of records.
 
 use super::{Run, SortError};
+use crate::cancel;
 use crate::raw::{RawReader, Record};
 
 /// A merge of several runs, which are removed when it is dropped.
@@ -35,6 +36,7 @@ impl<R: Record> Input<R> {
     fn advance(&mut self, bytes: &mut Vec<u8>) -> Result<(), SortError> {
         if self.at == self.block.len() {
             self.at = 0;
+            cancel::check()?;
             if !self.reader.next_block(bytes, &mut self.block)? {
                 self.head = None;
                 return Ok(());

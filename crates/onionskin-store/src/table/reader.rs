@@ -16,6 +16,7 @@ use parquet::file::reader::Length;
 use parquet::file::statistics::Statistics;
 
 use super::{Input, TableError, ValueProblem};
+use crate::cancel;
 use crate::schema::{self, Fit, MAX_LIST_LEN, Table, fit};
 
 /// No writer packs more values into a byte: a page holds at most 64 Ki of them, and has a header.
@@ -28,7 +29,7 @@ const MAX_VALUES_PER_BYTE: u64 = 64 << 10;
 pub struct TableReader {
     table: Table,
     inputs: VecDeque<Input>,
-    columns: Option<Vec<&'static str>>,
+    columns: Option<Vec<String>>,
     within: Option<(&'static str, RangeInclusive<i64>)>,
     batch_rows: usize,
     current: Option<Open>,
@@ -57,8 +58,8 @@ impl TableReader {
     }
 
     /// Reads these columns only. Names that the table does not have are left out.
-    pub fn columns(mut self, columns: &[&'static str]) -> TableReader {
-        self.columns = Some(columns.to_vec());
+    pub fn columns(mut self, columns: &[impl AsRef<str>]) -> TableReader {
+        self.columns = Some(columns.iter().map(|column| column.as_ref().to_owned()).collect());
         self
     }
 
@@ -97,6 +98,7 @@ impl TableReader {
     }
 
     fn advance(&mut self) -> Result<Option<RecordBatch>, TableError> {
+        cancel::check()?;
         loop {
             if let Some(open) = &mut self.current {
                 let next = guarded(&self.table, &open.name, || open.reader.next().transpose())?;
@@ -168,7 +170,7 @@ impl TableReader {
     }
 
     fn wants(&self, field: &Field) -> bool {
-        self.columns.as_ref().is_none_or(|columns| columns.contains(&field.name().as_str()))
+        self.columns.as_ref().is_none_or(|columns| columns.contains(field.name()))
     }
 }
 
@@ -225,13 +227,13 @@ fn catch<T>(
 fn normalise(
     batch: &RecordBatch,
     table: &Table,
-    columns: Option<&[&'static str]>,
+    columns: Option<&[String]>,
     file: &str,
 ) -> Result<RecordBatch, TableError> {
     let mut fields = Vec::new();
     let mut arrays = Vec::new();
     for (wanted, _) in table.columns() {
-        if columns.is_some_and(|columns| !columns.contains(&wanted.name().as_str())) {
+        if columns.is_some_and(|columns| !columns.contains(wanted.name())) {
             continue;
         }
         let at = Place { table, file, column: wanted.name() };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onionskin_corpus::Options;
-use onionskin_store::IoError;
+use onionskin_store::{IoError, cancel};
 
 use super::decide::Verdicts;
 use super::names::Names;
@@ -101,6 +101,7 @@ impl<'a, R> Meter<'a, R> {
 
 impl<R: Read> Read for Meter<'_, R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        cancel::check().map_err(io::Error::other)?;
         let n = self.input.read(into)?;
         self.copied.fetch_add(n as u64, Ordering::Relaxed);
         Ok(n)
@@ -116,20 +117,21 @@ pub(super) fn run(
 ) -> Result<Vec<CopyReport>, DedupError> {
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
+    let cancel = cancel::current();
     let (sender, receiver) = crossbeam_channel::unbounded();
     let mut reports: Vec<Option<CopyReport>> = vec![None; plan.jobs.len()];
     // The failure of the first job, not of the first moment.
     let mut failure: Option<(usize, DedupError)> = None;
     std::thread::scope(|scope| {
         for _ in 0..threads.clamp(1, plan.jobs.len().max(1)) {
-            let (sender, next, failed) = (sender.clone(), &next, &failed);
+            let (sender, next, failed, cancel) = (sender.clone(), &next, &failed, &cancel);
             scope.spawn(move || {
                 loop {
                     let nth = next.fetch_add(1, Ordering::Relaxed);
                     let Some(job) = plan.jobs.get(nth).filter(|_| !failed.load(Ordering::Relaxed)) else {
                         break;
                     };
-                    let done = catch_unwind(AssertUnwindSafe(|| one(context, job)));
+                    let done = catch_unwind(AssertUnwindSafe(|| cancel::with(cancel, || one(context, job))));
                     // The decoders of Parquet may panic on damaged files.
                     let done = done.unwrap_or_else(|_| Err(job.broken("the decoder gave up")));
                     failed.fetch_or(done.is_err(), Ordering::Relaxed);

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use onionskin_core::{Analyzer, Recipe};
 use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Source, Tasks, Visitor};
 use onionskin_similar::{SetCursor, SetSource, SimilarError};
-use onionskin_store::Atlas;
 use onionskin_store::table::{DocumentBatch, DocumentsReader};
+use onionskin_store::{Atlas, TableError, cancel};
 
 use crate::inputs::{reading_options, reopen};
 
@@ -186,6 +186,7 @@ impl SetCursor for Cursor {
 impl Cursor {
     /// Reads one more unit of work; `false` at the end.
     fn run_task(&mut self, wanted: &dyn Fn(u32) -> bool) -> Result<bool, SimilarError> {
+        cancel::check().map_err(TableError::from)?;
         let (name, task) = loop {
             match &mut self.tasks {
                 Some((name, tasks)) => match tasks.next_task() {

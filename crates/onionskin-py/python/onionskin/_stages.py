@@ -1,0 +1,354 @@
+"""The stages as functions. Keywords are the flags of the command line; what was begun is finished by calling again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, Union
+
+from . import _onionskin
+from ._progress import Progress, listener
+from ._summaries import (
+    AvoidEntry,
+    AvoidSummary,
+    CollectionsSummary,
+    DedupSummary,
+    ReportSummary,
+    RunSummary,
+    ScanSummary,
+    SimilarSummary,
+)
+
+PathLike = Union[str, "os.PathLike[str]"]
+Inputs = Union[PathLike, Iterable[PathLike]]
+Memory = Union[None, int, str]
+
+T = TypeVar("T")
+
+
+def _memory(memory: Memory) -> str | None:
+    return str(memory) if memory is not None else None
+
+
+def _resources(memory: Memory, threads: int | None) -> dict[str, Any]:
+    return {"memory": _memory(memory), "threads": threads}
+
+
+def _inputs(inputs: Inputs) -> list[str]:
+    if isinstance(inputs, (str, os.PathLike)):
+        return [os.fspath(inputs)]
+    return [os.fspath(one) for one in inputs]
+
+
+def _run(stage: Any, *arguments: Any, progress: Progress) -> dict[str, Any]:
+    tell, finish = listener(progress)
+    try:
+        done: dict[str, Any] = stage(*arguments, tell)
+        return done
+    finally:
+        finish.close()
+
+
+def _make(kind: type[T], values: dict[str, Any]) -> T:
+    return kind(**{name: Path(value) if name in ("atlas", "page", "output") and value is not None else value for name, value in values.items()})
+
+
+def scan(
+    inputs: Inputs,
+    atlas: PathLike,
+    *,
+    recipe: _onionskin.Recipe | str | None = None,
+    seed: int = 1,
+    overwrite: bool = False,
+    format: str | None = None,
+    text_field: str = "text",
+    id_field: str = "id",
+    url_field: str = "url",
+    text_is_html: bool = False,
+    text_digests: bool = False,
+    any_status: bool = False,
+    pdf: Literal["built-in", "pdftotext"] = "built-in",
+    max_record_bytes: int | str = "64M",
+    max_bad_records: int | None = None,
+    memory: Memory = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> ScanSummary:
+    """Reads inputs once and makes an atlas of them, or goes on where an earlier call of the same scan was stopped.
+
+    `inputs` are files, folders, globs or `@list`; WARC, WET, WACZ, JSON lines, Parquet, CSV, HTML, text, PDF, office files, compressed or
+    not. `memory` is for everything, as in `"2G"`, by default half of what the machine has. The same inputs, recipe and seed give the
+    same bytes, whatever memory and threads are.
+
+    >>> import json, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with open(folder / "pages.jsonl", "w") as file:
+    ...     for n in range(3):
+    ...         print(json.dumps({"id": str(n), "text": "the same words on every page"}), file=file)
+    >>> summary = scan(folder / "pages.jsonl", folder / "atlas")
+    >>> summary.documents
+    3
+    """
+    return _make(ScanSummary, _run(_onionskin.scan, _scan_args(**_without(locals(), "progress") | {"atlas": os.fspath(atlas)}), progress=progress))
+
+
+def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in names}
+
+
+def _scan_args(**values: Any) -> dict[str, Any]:
+    values["inputs"] = _inputs(values["inputs"])
+    values["max_record_bytes"] = str(values["max_record_bytes"])
+    values["resources"] = _resources(values.pop("memory"), values.pop("threads"))
+    values.setdefault("commit_bytes", None)
+    return values
+
+
+def similar(
+    atlas: PathLike,
+    *,
+    method: Literal["resemblance", "overlap", "paragraphs", "exact"] = "resemblance",
+    threshold: float | None = None,
+    exact: bool = False,
+    filter: _onionskin.FeatureFilter | str | None = None,
+    chunking: str | None = None,
+    engine: Literal["prefix", "iceberg", "sort"] = "prefix",
+    iterations: int | None = None,
+    of: int | None = None,
+    cluster: Literal["centred", "transitive"] = "centred",
+    keep: str = "smallest",
+    recall: bool = True,
+    for_report: bool = False,
+    memory: Memory = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> SimilarSummary:
+    """Finds pairs and clusters of similar documents in an atlas. Every pair is verified on the two documents' own chunks.
+
+    `threshold` is a resemblance (0.9 by default); with `method="overlap"` a number of shared chunks, with `"paragraphs"` a share of identical
+    paragraphs. `exact=True` misses none, by a join. `keep` says which document stands for its cluster: smallest, longest, most-linked,
+    earliest, or `prefer:` and beginnings of addresses.
+
+    >>> from onionskin.testing import small_atlas
+    >>> similar(small_atlas(), threshold=0.5).clusters
+    2
+    """
+    return _make(SimilarSummary, _run(_onionskin.similar, _similar_args(**_without(locals(), "progress")), progress=progress))
+
+
+def _similar_args(**values: Any) -> dict[str, Any]:
+    values["atlas"] = os.fspath(values["atlas"])
+    values["filter"] = str(values["filter"]) if values["filter"] is not None else None
+    values["resources"] = _resources(values.pop("memory"), values.pop("threads"))
+    return values
+
+
+def collections(
+    atlas: PathLike,
+    *,
+    merge: Literal["tolerant", "strict", "extended"] = "tolerant",
+    any_site: bool = False,
+    trivial: Literal["transitive", "clusters"] = "transitive",
+    url_rules: bool = True,
+    memory: Memory = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> CollectionsSummary:
+    """Finds collections of linked pages that stand in several places: mirrors. Needs the clusters that `similar` makes.
+
+    >>> from onionskin.testing import small_atlas
+    >>> atlas = small_atlas(similar=True)
+    >>> collections(atlas).documents
+    6
+    """
+    values = _without(locals(), "progress")
+    return _make(CollectionsSummary, _run(_onionskin.collections, _collections_args(**values), progress=progress))
+
+
+def _collections_args(**values: Any) -> dict[str, Any]:
+    values["atlas"] = os.fspath(values["atlas"])
+    values["resources"] = _resources(values.pop("memory"), values.pop("threads"))
+    return values
+
+
+def report(
+    atlas: PathLike,
+    output: PathLike | None = None,
+    *,
+    seed_url: Sequence[str] = (),
+    reference: PathLike | None = None,
+    iterations: int | None = None,
+    png: bool = False,
+    memory: Memory = None,
+    progress: Progress = None,
+) -> ReportSummary:
+    """Writes how much is copied and where: one HTML page, JSON, tables as CSV, figures as SVG (and PNG). By default into `report` in the atlas.
+
+    >>> from onionskin.testing import small_atlas
+    >>> report(small_atlas(similar=True)).page.name
+    'report.html'
+    """
+    values = {
+        "atlas": os.fspath(atlas),
+        "output": os.fspath(output) if output is not None else str(Path(atlas) / "report"),
+        "seed_url": list(seed_url),
+        "reference": os.fspath(reference) if reference is not None else None,
+        "iterations": iterations,
+        "png": png,
+        "resources": _resources(memory, None),
+    }
+    return _make(ReportSummary, _run(_onionskin.report, values, progress=progress))
+
+
+def run(
+    inputs: Inputs,
+    atlas: PathLike,
+    *,
+    recipe: _onionskin.Recipe | str | None = None,
+    seed: int = 1,
+    overwrite: bool = False,
+    format: str | None = None,
+    text_field: str = "text",
+    id_field: str = "id",
+    url_field: str = "url",
+    text_is_html: bool = False,
+    text_digests: bool = False,
+    any_status: bool = False,
+    pdf: Literal["built-in", "pdftotext"] = "built-in",
+    max_record_bytes: int | str = "64M",
+    max_bad_records: int | None = None,
+    threshold: float | None = None,
+    exact: bool = False,
+    cluster: Literal["centred", "transitive"] = "centred",
+    keep: str = "smallest",
+    recall: bool = True,
+    merge: Literal["tolerant", "strict", "extended"] = "tolerant",
+    with_collections: bool = True,
+    with_report: bool = True,
+    memory: Memory = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> RunSummary:
+    """The whole job: `scan`, `similar`, `collections` and `report`, or what is left of it after an earlier call of the same.
+
+    >>> import json, pathlib, tempfile
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> with open(folder / "pages.jsonl", "w") as file:
+    ...     for n in range(3):
+    ...         print(json.dumps({"id": str(n), "text": "the same words on every page"}), file=file)
+    >>> done = run(folder / "pages.jsonl", folder / "atlas", with_report=False)
+    >>> done.similar.exact_copies
+    2
+    """
+    scan_args = _scan_args(
+        inputs=inputs, atlas=os.fspath(atlas), recipe=recipe, seed=seed, overwrite=overwrite, format=format, text_field=text_field,
+        id_field=id_field, url_field=url_field, text_is_html=text_is_html, text_digests=text_digests, any_status=any_status, pdf=pdf,
+        max_record_bytes=max_record_bytes, max_bad_records=max_bad_records, memory=memory, threads=threads,
+    )  # fmt: skip
+    similar_args = _similar_args(
+        atlas=atlas, method="resemblance", threshold=threshold, exact=exact, filter=None, chunking=None, engine="prefix", iterations=None,
+        of=None, cluster=cluster, keep=keep, recall=recall, for_report=False, memory=memory, threads=threads,
+    )  # fmt: skip
+    collections_args = (
+        _collections_args(atlas=atlas, merge=merge, any_site=False, trivial="transitive", url_rules=True, memory=memory, threads=threads)
+        if with_collections
+        else None
+    )
+    done = _run(_onionskin.run, scan_args, similar_args, collections_args, progress=progress)
+    for name, kind in (("scan", ScanSummary), ("similar", SimilarSummary), ("collections", CollectionsSummary)):
+        if done[name] is not None:
+            done[name] = _make(kind, done[name])
+    done["report"] = report(atlas, memory=memory, progress=progress) if with_report else None
+    return _make(RunSummary, done)
+
+
+def dedup(
+    atlas: PathLike,
+    output: PathLike | None = None,
+    *,
+    shards: Sequence[str] | Literal["all", "none"] | None = None,
+    annotate: bool = False,
+    dolma: str | None = None,
+    base: PathLike | None = None,
+    threshold: float | None = None,
+    keep: str | None = None,
+    dry_run: bool = False,
+    memory: Memory = None,
+    threads: int | None = None,
+    progress: Progress = None,
+) -> DedupSummary:
+    """Lists what is kept and what is removed, and copies the inputs without the copies in them.
+
+    `shards` are the formats whose inputs are copied: jsonl and parquet by default. `annotate=True` removes nothing and says of every document in a
+    cluster that it is in one. With `dry_run=True` nothing is written and `output` is not needed.
+
+    >>> from onionskin.testing import small_atlas
+    >>> summary = dedup(small_atlas(similar=True), dry_run=True)
+    >>> summary.kept, summary.removed
+    (3, 3)
+    """
+    if output is None and not dry_run:
+        raise ValueError("say output, the folder of the results, or dry_run=True")
+    every = ["jsonl", "parquet", "csv", "tsv", "warc"]
+    formats = every if shards == "all" else [] if shards == "none" else list(shards) if shards is not None else None
+    values = {
+        "atlas": os.fspath(atlas),
+        "output": os.fspath(output) if output is not None else None,
+        "shards": formats,
+        "annotate": annotate,
+        "dolma": dolma,
+        "base": os.fspath(base) if base is not None else None,
+        "threshold": threshold,
+        "keep": keep,
+        "dry_run": dry_run,
+        "resources": _resources(memory, threads),
+    }
+    return _make(DedupSummary, _run(_onionskin.dedup, values, progress=progress))
+
+
+def avoid(
+    atlas: PathLike,
+    output: PathLike | None = None,
+    *,
+    format: str | Sequence[str] | None = None,
+    kinds: Sequence[str] | Literal["all"] | None = None,
+    min_coverage: float = 0.5,
+    max_unique: float = 0.1,
+    max_rules: int | None = None,
+    noise: bool = False,
+    memory: Memory = None,
+    progress: Progress = None,
+) -> AvoidSummary:
+    """Tells what the next crawl can skip, as filter files for crawlers. Needs the collections that `collections` finds.
+
+    With `output` the files are written into that folder; all formats, unless `format` says which.
+
+    >>> from onionskin.testing import small_atlas
+    >>> avoid(small_atlas(similar=True, collections=True)).pages
+    6
+    """
+    formats = [format] if isinstance(format, str) else list(format) if format is not None else None
+    if formats is None:
+        formats = _onionskin.avoid_formats() if output is not None else []
+    values = {
+        "atlas": os.fspath(atlas),
+        "kinds": [kinds] if isinstance(kinds, str) else list(kinds) if kinds is not None else None,
+        "min_coverage": min_coverage,
+        "max_unique": max_unique,
+        "max_rules": max_rules,
+        "noise": noise,
+        "memory": _memory(memory),
+        "formats": formats,
+    }
+    done = _run(_onionskin.avoid, values, progress=progress)
+    if output is not None:
+        folder = Path(output)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in done["texts"].items():
+            # A crawler that reads the file while it is written must see the old one or the new one.
+            beside = folder / (name + ".new")
+            beside.write_text(text, encoding="utf-8")
+            beside.replace(folder / name)
+    done["entries"] = [AvoidEntry(**entry) for entry in done["entries"]]
+    return _make(AvoidSummary, done)

@@ -1,0 +1,178 @@
+//! Tables of an atlas, read when somebody takes them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use onionskin_store::atlas::table_of_name;
+use onionskin_store::table::TableReader;
+use onionskin_store::{Atlas, Table};
+use pyo3::exceptions::{PyKeyError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+
+use crate::arrow::{Batches, schema_capsule, stream_capsule};
+use crate::error::failed;
+
+/// The manifest of an atlas, as JSON.
+#[pyfunction]
+pub(crate) fn read_manifest(path: PathBuf) -> PyResult<String> {
+    let atlas = Atlas::open(path).map_err(failed)?;
+    let bytes = atlas.manifest().to_bytes().map_err(failed)?;
+    String::from_utf8(bytes).map_err(failed)
+}
+
+/// Some columns of a table, and perhaps some of its rows. Nothing is read before a consumer asks for it.
+#[pyclass(frozen, module = "onionskin._onionskin", name = "TableScan")]
+pub(crate) struct TableScan {
+    files: Vec<PathBuf>,
+    table: Table,
+    schema: SchemaRef,
+    rows: u64,
+    within: Option<(&'static str, i64, i64)>,
+    batch_rows: usize,
+}
+
+/// Columns that rows of a table can be looked up by: it is sorted by them.
+fn sorted_column(table: &Table) -> Option<&'static str> {
+    table.sorted_by().first().copied()
+}
+
+#[pymethods]
+impl TableScan {
+    #[new]
+    #[pyo3(signature = (path, name, columns = None, within = None, batch_rows = 8192))]
+    fn new(
+        path: PathBuf,
+        name: &str,
+        columns: Option<Vec<String>>,
+        within: Option<(i64, i64)>,
+        batch_rows: usize,
+    ) -> PyResult<TableScan> {
+        let atlas = Atlas::open(path).map_err(failed)?;
+        let entry = atlas.table(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
+        let files = atlas.files(name).map_err(failed)?;
+        let table = table_of_name(name).ok_or_else(|| {
+            PyKeyError::new_err(format!("the table {name} is not one that this version knows"))
+        })?;
+        let whole = schema_of(&table, &files)?;
+        let schema = match columns {
+            None => whole,
+            Some(columns) => {
+                for column in &columns {
+                    if whole.field_with_name(column).is_err() {
+                        let known: Vec<&str> =
+                            whole.fields().iter().map(|field| field.name().as_str()).collect();
+                        return Err(PyKeyError::new_err(format!(
+                            "the table {name} has no column {column:?}; it has {}",
+                            known.join(", ")
+                        )));
+                    }
+                }
+                let fields = whole.fields().iter().filter(|field| columns.contains(field.name())).cloned();
+                Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+            }
+        };
+        let within = within.and_then(|(low, high)| sorted_column(&table).map(|column| (column, low, high)));
+        Ok(TableScan { files, table, schema, rows: entry.rows, within, batch_rows })
+    }
+
+    #[getter]
+    fn num_rows(&self) -> u64 {
+        self.rows
+    }
+
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    #[getter]
+    fn types(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.data_type().to_string()).collect()
+    }
+
+    #[getter]
+    fn files(&self) -> Vec<PathBuf> {
+        self.files.clone()
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        schema_capsule(py, &self.schema)
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // Another type may be asked for, but need not be given.
+        drop(requested_schema);
+        stream_capsule(py, Box::new(Batches::new(Arc::clone(&self.schema), self.batches())))
+    }
+
+    /// Rows as dictionaries, in pieces.
+    fn rows(&self) -> PyResult<Rows> {
+        Ok(Rows { batches: std::sync::Mutex::new(Box::new(self.batches())) })
+    }
+}
+
+impl TableScan {
+    fn batches(&self) -> impl Iterator<Item = Result<arrow_array::RecordBatch, ArrowError>> + Send + 'static {
+        let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
+        let mut reader = TableReader::new(self.table.clone(), self.files.clone())
+            .columns(&names)
+            .batch_rows(self.batch_rows);
+        if let Some((column, low, high)) = self.within {
+            reader = reader.within(column, low..=high);
+        }
+        let schema = Arc::clone(&self.schema);
+        std::iter::from_fn(move || match reader.next_batch() {
+            Ok(None) => None,
+            Ok(Some((batch, _))) => Some(batch.with_schema(Arc::clone(&schema))),
+            Err(error) => Some(Err(ArrowError::ExternalError(Box::new(error)))),
+        })
+    }
+}
+
+/// The schema with the lengths of lists that the files have.
+fn schema_of(table: &Table, files: &[PathBuf]) -> PyResult<SchemaRef> {
+    if !matches!(table, Table::Sketches { .. } | Table::Features { .. }) {
+        return Ok(table.schema());
+    }
+    let mut reader = TableReader::new(table.clone(), files.iter().take(1).cloned()).batch_rows(1);
+    match reader.next_batch().map_err(failed)? {
+        Some((batch, _)) => Ok(batch.schema()),
+        None => Ok(table.schema()),
+    }
+}
+
+/// Rows of a table as Python has them.
+#[pyclass(frozen, module = "onionskin._onionskin", name = "TableRows")]
+pub(crate) struct Rows {
+    #[expect(clippy::type_complexity, reason = "an iterator in a box")]
+    batches: std::sync::Mutex<Box<dyn Iterator<Item = Result<arrow_array::RecordBatch, ArrowError>> + Send>>,
+}
+
+#[pymethods]
+impl Rows {
+    fn __iter__(slf: Py<Rows>) -> Py<Rows> {
+        slf
+    }
+
+    /// The next columns, each a list, by name.
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, pyo3::types::PyDict>>> {
+        let next = py.detach(|| match self.batches.lock() {
+            Ok(mut batches) => batches.next(),
+            Err(_) => None,
+        });
+        let Some(batch) = next else { return Ok(None) };
+        let batch = batch.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let dict = pyo3::types::PyDict::new(py);
+        for (field, column) in batch.schema().fields().iter().zip(batch.columns()) {
+            dict.set_item(field.name(), crate::values::to_list(py, column)?)?;
+        }
+        Ok(Some(dict))
+    }
+}
