@@ -84,16 +84,15 @@ def find_components(work: Work, web: Web, merge: str, single_site: bool, one_tas
 
 
 def _relevant(ends: DataFrame, merge: str, single_site: bool) -> DataFrame:
-    """Links that can matter: most links of a web are between pages that nobody has copied."""
-    some = F.col("from").isNotNull() | F.col("to").isNotNull()
+    """Links that can matter: most links of a web are between pages that nobody has copied, and matter only where such pages merge, too."""
     if single_site:
-        both = F.col("src_site").isNotNull() & F.col("dest_site").isNotNull()
-        ends = ends.where(both)
-        if merge != "extended":
-            ends = ends.where("src_site = dest_site")
+        ends = ends.where("src_site is not null and dest_site is not null")
+        ends = ends.where("src_site = dest_site or from is not null" if merge == "extended" else "src_site = dest_site")
     if merge == "strict":
-        some = F.col("from").isNotNull() & F.col("to").isNotNull()
-    return ends.where(some)
+        return ends.where("from is not null and to is not null")
+    if merge == "tolerant":
+        return ends.where("from is not null or to is not null")
+    return ends
 
 
 def _in_one_task(web: Web, ends: DataFrame, merge: str, single_site: bool) -> DataFrame:
