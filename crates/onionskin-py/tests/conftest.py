@@ -36,7 +36,7 @@ def texts() -> list[str]:
 def write_web(path: Path, sites: int = 4, pages: int = 14, seed: int = 5) -> Path:
     """A web of mirrors: every site has the same pages, which link to one another, and some of its own. HTML in JSON lines."""
     generator = random.Random(seed)
-    shared = [words_of(generator, 80) for _ in range(pages)]
+    shared = [words_of(generator, 150) for _ in range(pages)]
     with open(path, "w", encoding="utf-8") as file:
         for site in range(sites):
             for page in range(pages):

@@ -37,14 +37,14 @@ def test_everybody_takes_a_table(mirrored: Path) -> None:
     assert pairs.to_polars().to_dicts() == rows
     assert pairs.to_pandas().to_dict("records") == rows
     assert pairs.to_datasets().to_list() == rows
-    assert polars.from_arrow(pairs).height == len(rows)  # type: ignore[union-attr]
+    assert polars.DataFrame(pairs).height == len(rows)
     assert pyarrow.RecordBatchReader.from_stream(pairs).read_all().num_rows == len(rows)
     assert isinstance(pairs.to_datasets(), datasets.Dataset) and isinstance(pairs.to_pandas(), pandas.DataFrame)
-    assert pairs.to_duckdb().aggregate("count(*)").fetchone() == (len(rows),)
+    assert pairs.to_duckdb().aggregate("count(*)").fetchall() == [(len(rows),)]
     with duckdb.connect() as connection:
         assert pairs.select("a").to_duckdb(connection).columns == ["a"]
         # By its name, as DuckDB finds data frames.
-        assert connection.sql("select max(resemblance) from pairs").fetchone() == (1.0,)
+        assert connection.sql("select max(resemblance) from pairs").fetchall() == [(1.0,)]
 
 
 def test_nothing_is_read_before_it_is_asked_for(mirrored: Path, tmp_path: Path) -> None:

@@ -77,13 +77,13 @@ def test_an_error_of_the_listener_ends_the_stage(make_web: Callable[..., Path], 
 def test_errors_have_kinds_and_hints(make_web: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(onionskin.InputError):
         onionskin.scan(tmp_path / "nothing.jsonl", tmp_path / "atlas")
-    with pytest.raises(onionskin.AtlasDamaged, match="no manifest|No such file"):
+    with pytest.raises(onionskin.AtlasError, match="no manifest|No such file"):
         onionskin.similar(tmp_path)
     web = make_web()
     onionskin.scan(web, tmp_path / "atlas")
     with pytest.raises(onionskin.OnionskinError) as raised:
         onionskin.scan(web, tmp_path / "atlas", seed=2)
-    assert "overwrite=True" in str(raised.value) and "--overwrite" not in str(raised.value)
+    assert "overwrite" in str(raised.value) and "--" not in str(raised.value)
     assert raised.value.hint is not None
     for wrong in ({"method": "guess"}, {"threshold": 3}, {"cluster": "round"}, {"keep": "mine"}, {"memory": "much"}, {"threads": 0}):
         with pytest.raises(ValueError):
@@ -109,7 +109,9 @@ def test_dedup_and_avoid(mirrored: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="say output"):
         onionskin.dedup(mirrored)
     skipped = onionskin.avoid(mirrored, tmp_path / "lists")
-    assert len(skipped.entries) == 3 and skipped.skipped_pages == 42
+    # One of the mirrors has other versions of the pages: it is not skipped unless asked for.
+    assert len(skipped.entries) == 2 and skipped.skipped_pages == 28
+    assert len(onionskin.avoid(mirrored, kinds="all").entries) == 3
     assert (tmp_path / "lists" / "avoid.json").exists()
     assert onionskin.avoid(mirrored, format="prefixes").texts
     with pytest.raises(ValueError, match="known are all"):
