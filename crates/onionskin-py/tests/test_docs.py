@@ -125,3 +125,13 @@ def test_nothing_else_is_needed() -> None:
 
     program = "import sys, onionskin, onionskin.datasketch\nassert not {'numpy', 'pyarrow', 'pandas', 'polars', 'tqdm'} & set(sys.modules), sys.modules.keys()"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_typed_example(tmp_path: Path) -> None:
+    import typed
+
+    (tmp_path / "in.jsonl").write_text('{"text": "one two three four"}\n' * 3)
+    assert typed.kernel() > 1
+    assert typed.job(tmp_path / "in.jsonl", tmp_path / "atlas") == 4
+    assert typed.stream(["a b c d e", "A B C D E", "f g h i j"]) == ["a b c d e", "f g h i j"]
+    assert typed.drop_in() == ["x"]

@@ -5,10 +5,47 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, TypeAlias, final, overload
 
+from typing_extensions import Self, disjoint_base
+
 _Path: TypeAlias = str | PathLike[str]
 _Listener: TypeAlias = Callable[[dict[str, Any]], object] | None
 _Args: TypeAlias = dict[str, Any]
 
+__all__ = [
+    "ArrowArray",
+    "AtlasError",
+    "BusyError",
+    "FeatureFilter",
+    "InputError",
+    "MinHashCore",
+    "OnionskinError",
+    "Recipe",
+    "SeenIndex",
+    "Sketch",
+    "TableRows",
+    "TableScan",
+    "Verdict",
+    "__version__",
+    "_text_addresses",
+    "avoid",
+    "avoid_formats",
+    "chunks",
+    "collections",
+    "containment",
+    "dedup",
+    "features",
+    "optimal_bands",
+    "read_manifest",
+    "report",
+    "resemblance",
+    "run",
+    "scan",
+    "similar",
+    "sketch",
+    "sketches",
+    "text_fingerprint",
+    "tokens",
+]
 __version__: Final[str]
 
 class OnionskinError(Exception):
@@ -33,7 +70,9 @@ def sketches(
     column: str | None = None,
 ) -> ArrowArray: ...
 @overload
-def features(texts: str, *, recipe: Recipe | str | None = None, seed: int = 1, threads: int | None = None, column: str | None = None) -> list[int]: ...
+def features(  # type: ignore[overload-overlap]  # pyright: ignore[reportOverlappingOverload]
+    texts: str, *, recipe: Recipe | str | None = None, seed: int = 1, threads: int | None = None, column: str | None = None
+) -> list[int]: ...
 @overload
 def features(
     texts: Iterable[str | None] | Any,
@@ -47,7 +86,7 @@ def features(
 @final
 class ArrowArray:
     def __len__(self) -> int: ...
-    def __getitem__(self, row: int) -> Any: ...
+    def __getitem__(self, row: int, /) -> Any: ...
     def tolist(self) -> list[Any]: ...
     @property
     def null_count(self) -> int: ...
@@ -77,7 +116,7 @@ class Recipe:
     @property
     def kept_chunks(self) -> list[str]: ...
     def __getnewargs__(self) -> tuple[str]: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -105,7 +144,7 @@ class FeatureFilter:
     def curve(self, n: int = 101) -> list[tuple[float, float]]: ...
     def _repr_svg_(self) -> str: ...
     def __getnewargs__(self) -> tuple[int, ...]: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -124,7 +163,7 @@ class Sketch:
     def __bytes__(self) -> bytes: ...
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
 @final
@@ -148,7 +187,7 @@ class Verdict:
     @property
     def agreeing_features(self) -> int: ...
     def to_dict(self) -> dict[str, Any]: ...
-    def __eq__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
 
 @final
 class SeenIndex:
@@ -181,8 +220,9 @@ class SeenIndex:
     def compact(self) -> None: ...
     def close(self) -> None: ...
 
+@disjoint_base
 class MinHashCore:
-    def __new__(cls, num_perm: int, seed: int) -> Any: ...
+    def __new__(cls, num_perm: int, seed: int) -> Self: ...
     @property
     def num_perm(self) -> int: ...
     @property
