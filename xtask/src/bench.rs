@@ -1,5 +1,6 @@
 //! Benches that compare with peers, in one run, on the same data.
 
+use crate::package;
 use crate::shell::{apt, command, python, root, step};
 
 /// Peers that are measured beside us, and what reads the tables of an atlas.
@@ -39,6 +40,15 @@ pub(crate) fn collections(options: &[&str]) -> anyhow::Result<()> {
 pub(crate) fn serve(options: &[&str]) -> anyhow::Result<()> {
     apt(&[("wrk", "wrk")])?;
     run("serve", options)
+}
+
+/// Kernel calls from Python against peers in the same process, with the wheel that people get.
+pub(crate) fn python_calls(options: &[&str]) -> anyhow::Result<()> {
+    let interpreter = python("python-bench-package", &["datasketch==2.0.0", "numpy", "rensa"])?;
+    package::install(&interpreter, &package::wheel("release")?)?;
+    let mut arguments = vec!["bench/python.py", "--out", "bench/results/python.json"];
+    arguments.extend(options);
+    step("bench python", &mut command(&interpreter, &arguments))
 }
 
 /// Builds what is measured and hands over to the script, which knows the options.

@@ -3,6 +3,7 @@
 
 mod bench;
 mod fuzz;
+mod package;
 mod shell;
 mod test;
 mod tidy;
@@ -15,7 +16,9 @@ cargo xtask tidy                        rules that a machine can check: arrows b
 cargo xtask bench scan [--mb N]         scan against peers, on the same text, in one run
 cargo xtask bench similar [--mb N] [--large-mb N] [--growth-mb N] [--only PEER,...]  whole jobs against peers
 cargo xtask bench collections [--pages N] [--memory SIZE]  the search for mirrors at 1, 2, 4 and 8 times a web
+cargo xtask bench python [--documents N] [--seen N]  kernel calls from Python against rensa and datasketch; a million documents through Deduplicator
 cargo xtask bench serve [--pages N] [--memory SIZE]  searching under load, and ten thousand connections that say nothing
+cargo xtask package                     build the Python package, install it where nothing else is, and test it
 cargo xtask fuzz [TARGET] [--seconds N | --runs N]  run the fuzz targets, all or one, 60 seconds each
 ";
 
@@ -29,6 +32,8 @@ fn main() -> ExitCode {
         ["bench", "similar", options @ ..] => bench::similar(options),
         ["bench", "collections", options @ ..] => bench::collections(options),
         ["bench", "serve", options @ ..] => bench::serve(options),
+        ["bench", "python", options @ ..] => bench::python_calls(options),
+        ["package"] => package::test(),
         ["fuzz", options @ ..] => fuzz::run(options),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::shell::{apt, command, has, node, python, root, step};
-use crate::{fuzz, tidy};
+use crate::{fuzz, package, tidy};
 
 /// Oracles and readers of our tables, from the Python index.
 pub(crate) const PYTHON_PACKAGES: &[&str] = &[
@@ -66,6 +66,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "oracles and readers in Python",
         command(&interpreter, &["-m", "pytest", "-q", "tests/python"]).env("ONIONSKIN", &binary),
     )?;
+    package::test()?;
     browser(&binary)?;
     fuzz::run(&["--runs", "3000"])?;
     if has("cargo-deny") {

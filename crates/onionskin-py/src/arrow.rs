@@ -141,7 +141,11 @@ pub(crate) fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<
     PyCapsule::new_with_value(py, FFI_ArrowSchema::try_from(schema).map_err(bad)?, SCHEMA)
 }
 
-/// One column of results. Speaks Arrow (`__arrow_c_array__`), and numpy where all its numbers lie side by side.
+/// One column of results, which others take without copying: `numpy.asarray`, `pyarrow.array`, `polars.Series`, whatever speaks Arrow.
+///
+/// >>> from onionskin import sketches
+/// >>> sketches(["one text", "another text"], recipe="w2-rabin64-t4")
+/// ArrowArray(FixedSizeList(4 x non-null UInt32), 2 rows)
 #[pyclass(frozen, module = "onionskin", name = "ArrowArray")]
 pub(crate) struct PyArrowArray {
     array: ArrayRef,

@@ -1,7 +1,12 @@
 //! Errors as exceptions. Mistakes in arguments are `ValueError`; what goes wrong with files and data is an `OnionskinError`.
 
+use std::error::Error;
+
+use onionskin::membership::MembershipError;
 use onionskin::seen::SeenError;
-use onionskin_store::AtlasError;
+use onionskin::{AvoidError, DedupError, ReportError, RunError, ScanError};
+use onionskin_similar::SimilarError;
+use onionskin_store::{StagingError, TableError};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
@@ -18,7 +23,7 @@ create_exception!(
     OnionskinError,
     "The inputs cannot be read, or are not what they were."
 );
-create_exception!(onionskin, AtlasDamaged, OnionskinError, "A folder is no atlas, or a damaged one.");
+create_exception!(onionskin, AtlasError, OnionskinError, "A folder is no atlas, or a damaged one.");
 create_exception!(
     onionskin,
     BusyError,
@@ -31,18 +36,81 @@ pub(crate) fn value_error(error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(in_python(&error.to_string()))
 }
 
+/// What a caller may want to tell apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Atlas,
+    Input,
+    Busy,
+    Other,
+}
+
+/// Errors pass through others unchanged, so that their kind is found by asking each what it holds.
+fn cause(error: &(dyn Error + 'static)) -> Cause {
+    let of_staging = |error: &StagingError| match error {
+        StagingError::Busy { .. } => Cause::Busy,
+        StagingError::Atlas(_) | StagingError::Table(_) => Cause::Atlas,
+        _ => Cause::Other,
+    };
+    if let Some(error) = error.downcast_ref::<ScanError>() {
+        return match error {
+            ScanError::Discover(_) | ScanError::Resume(_) => Cause::Input,
+            ScanError::Staging(error) => of_staging(error),
+            _ => Cause::Other,
+        };
+    }
+    if let Some(error) = error.downcast_ref::<SimilarError>() {
+        return match error {
+            SimilarError::Atlas(_) | SimilarError::Table(_) => Cause::Atlas,
+            SimilarError::Input { .. } => Cause::Input,
+            SimilarError::Staging(error) => of_staging(error),
+            _ => Cause::Other,
+        };
+    }
+    match error.downcast_ref::<RunError>() {
+        Some(RunError::Scan(error)) => return cause(error),
+        Some(RunError::Search(error)) => return cause(error),
+        Some(RunError::Atlas(_)) => return Cause::Atlas,
+        _ => {}
+    }
+    match error.downcast_ref::<ReportError>() {
+        Some(ReportError::Atlas(_) | ReportError::Table(_)) => return Cause::Atlas,
+        Some(ReportError::Similar(error)) => return cause(error),
+        _ => {}
+    }
+    match error.downcast_ref::<MembershipError>() {
+        Some(MembershipError::Atlas(_) | MembershipError::Table(_)) => return Cause::Atlas,
+        Some(MembershipError::Similar(error)) => return cause(error.as_ref()),
+        _ => {}
+    }
+    match error.downcast_ref::<DedupError>() {
+        Some(DedupError::Atlas(_) | DedupError::Table(_)) => return Cause::Atlas,
+        Some(DedupError::Busy { .. }) => return Cause::Busy,
+        Some(DedupError::Memberships(error)) => return cause(error.as_ref()),
+        _ => {}
+    }
+    match error.downcast_ref::<AvoidError>() {
+        Some(AvoidError::Atlas(_) | AvoidError::Table(_) | AvoidError::Missing { .. }) => {
+            return Cause::Atlas;
+        }
+        Some(AvoidError::Similar(error)) => return cause(error.as_ref()),
+        _ => {}
+    }
+    if matches!(error.downcast_ref(), Some(SeenError::Busy(_))) {
+        return Cause::Busy;
+    }
+    if error.is::<onionskin_store::AtlasError>() || error.is::<TableError>() {
+        return Cause::Atlas;
+    }
+    Cause::Other
+}
+
 /// What went wrong, by kind.
-pub(crate) fn raise(error: &(dyn std::error::Error + 'static)) -> PyErr {
+pub(crate) fn raise(error: &(dyn Error + 'static)) -> PyErr {
     let mut text = error.to_string();
-    let (mut busy, mut atlas, mut input) = (false, false, false);
-    let mut source = Some(error);
+    let mut source = error.source();
     while let Some(error) = source {
         let said = error.to_string();
-        busy |= matches!(error.downcast_ref(), Some(SeenError::Busy(_)))
-            || said.contains("is being written to by another")
-            || said.contains("another process");
-        atlas |= error.is::<AtlasError>() || error.is::<onionskin_store::TableError>();
-        input |= error.is::<onionskin_corpus::DiscoverError>() || error.is::<onionskin_corpus::ResumeError>();
         if !text.contains(&said) {
             text = format!("{text}: {said}");
         }
@@ -50,11 +118,11 @@ pub(crate) fn raise(error: &(dyn std::error::Error + 'static)) -> PyErr {
     }
     let text = in_python(&text);
     let hint = text.split_once("\nhint: ").map(|(_, hint)| hint.to_owned());
-    let raised = match (busy, atlas, input) {
-        (true, ..) => BusyError::new_err(text),
-        (_, true, _) => AtlasDamaged::new_err(text),
-        (_, _, true) => InputError::new_err(text),
-        _ => OnionskinError::new_err(text),
+    let raised = match cause(error) {
+        Cause::Busy => BusyError::new_err(text),
+        Cause::Atlas => AtlasError::new_err(text),
+        Cause::Input => InputError::new_err(text),
+        Cause::Other => OnionskinError::new_err(text),
     };
     Python::attach(|py| {
         // An exception without its hint is better than another exception.
@@ -64,7 +132,7 @@ pub(crate) fn raise(error: &(dyn std::error::Error + 'static)) -> PyErr {
 }
 
 /// The same for a boxed or plain error.
-pub(crate) fn failed<E: std::error::Error + 'static>(error: E) -> PyErr {
+pub(crate) fn failed<E: Error + 'static>(error: E) -> PyErr {
     raise(&error)
 }
 

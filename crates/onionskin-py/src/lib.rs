@@ -22,7 +22,7 @@ mod _onionskin {
     #[pymodule_export]
     use crate::arrow::PyArrowArray;
     #[pymodule_export]
-    use crate::error::{AtlasDamaged, BusyError, InputError, OnionskinError};
+    use crate::error::{AtlasError, BusyError, InputError, OnionskinError};
     #[pymodule_export]
     use crate::minhash::{MinHashCore, optimal_bands};
     #[pymodule_export]

@@ -17,6 +17,13 @@ use crate::sketch::RECIPE;
 use crate::texts::Texts;
 
 /// What is known of a document that was added or looked for.
+///
+/// >>> from onionskin import Deduplicator
+/// >>> seen = Deduplicator()
+/// >>> _ = seen.add("one two three four five six", id="x")
+/// >>> verdict = seen.check("One two three; four, five, six.")
+/// >>> verdict.is_exact, verdict.like_id, verdict.resemblance
+/// (True, 'x', 1.0)
 #[pyclass(frozen, eq, module = "onionskin", name = "Verdict")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Verdict {
@@ -54,36 +61,43 @@ fn id<'py>(py: Python<'py>, key: Option<u64>, name: Option<&str>) -> PyResult<Op
 
 #[pymethods]
 impl Verdict {
+    /// Nothing like it was there.
     #[getter]
     fn is_new(&self) -> bool {
         matches!(self.found, Some(None))
     }
 
+    /// It is word for word another.
     #[getter]
     fn is_exact(&self) -> bool {
         self.like().is_some_and(|like| like.exact)
     }
 
+    /// It is nearly another.
     #[getter]
     fn is_near(&self) -> bool {
         self.like().is_some_and(|like| !like.exact)
     }
 
+    /// It has no word: such a document is never added, and like nothing.
     #[getter]
     fn is_empty(&self) -> bool {
         self.found.is_none()
     }
 
+    /// It is in the index now.
     #[getter]
     fn added(&self) -> bool {
         self.added
     }
 
+    /// Its id; `None` where it was only looked for.
     #[getter]
     fn id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         id(py, self.key, self.name.as_deref())
     }
 
+    /// The id of the document that it is like.
     #[getter]
     fn like_id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.like() {
@@ -92,16 +106,19 @@ impl Verdict {
         }
     }
 
+    /// The resemblance to that document: estimated from minima with a threshold, else what the features tell.
     #[getter]
     fn resemblance(&self) -> Option<f64> {
         self.like().map(|like| like.resemblance)
     }
 
+    /// Features that agree with that document's.
     #[getter]
     fn agreeing_features(&self) -> usize {
         self.like().map_or(0, |like| like.shared)
     }
 
+    /// All of it as a dictionary.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         dict.set_item("id", self.id(py)?)?;

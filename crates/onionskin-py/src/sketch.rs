@@ -36,7 +36,13 @@ fn analyzing<T>(recipe: &Recipe, seed: u64, work: impl FnOnce(&mut Analyzer) -> 
     })
 }
 
-/// The sketch of a text: what resemblance is estimated from.
+/// The sketch of a text: what resemblance is estimated from. `numpy.asarray` shows its numbers without copying them; it can be pickled.
+///
+/// >>> a, b = sketch("one two three four five six"), sketch("One, two, three, four, five, six.")
+/// >>> a.resemblance(b)
+/// 1.0
+/// >>> len(a), len(bytes(a))
+/// (84, 336)
 #[pyclass(frozen, eq, hash, module = "onionskin", name = "Sketch")]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct PySketch {
@@ -47,6 +53,7 @@ pub(crate) struct PySketch {
 
 #[pymethods]
 impl PySketch {
+    /// From the bytes of another of the same recipe and seed.
     #[staticmethod]
     fn from_bytes(data: &[u8], recipe: &str, seed: u64) -> PyResult<PySketch> {
         let recipe: Recipe = recipe.parse().map_err(value_error)?;
@@ -62,22 +69,25 @@ impl PySketch {
         Ok(PySketch { values, recipe, seed })
     }
 
+    /// How it was made.
     #[getter]
     fn recipe(&self) -> PyRecipe {
         PyRecipe(self.recipe.clone())
     }
 
+    /// The seed of its permutations.
     #[getter]
     fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// No word, no sketch.
+    /// Whether the text had no word: then there are no numbers, and it resembles nothing.
     #[getter]
     fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
+    /// The estimated resemblance of the two texts. An error when the sketches are of different kinds.
     fn resemblance(&self, other: &PySketch) -> PyResult<f64> {
         if self.recipe != other.recipe || self.seed != other.seed {
             return Err(PyValueError::new_err(format!(
@@ -96,6 +106,7 @@ impl PySketch {
         Ok(estimate.value)
     }
 
+    /// Its numbers.
     fn tolist(&self) -> Vec<u32> {
         self.values.clone()
     }
@@ -135,6 +146,9 @@ impl PySketch {
 }
 
 /// The sketch of one text.
+///
+/// >>> sketch("a rose is a rose", recipe="w2-rabin64-t128")
+/// Sketch(128 minima, 'w2-rabin64-t128', seed=1)
 #[pyfunction]
 #[pyo3(signature = (text, *, recipe = None, seed = 1))]
 pub(crate) fn sketch(
@@ -148,7 +162,14 @@ pub(crate) fn sketch(
     Ok(PySketch { values, recipe, seed })
 }
 
-/// The sketches of many texts.
+/// The sketches of many texts, on all cores and without the interpreter lock: rows of 32-bit numbers, null for texts that are null or have no word.
+///
+/// `texts` is a list of str, or Arrow data: a column of PyArrow, Polars or pandas, or a table, of which `column` names a column (`text` by default). The
+/// result goes to `numpy.asarray`, `pyarrow.array`, `polars.Series` and the like without being copied. In numpy, rows that are null are all ones.
+///
+/// >>> result = sketches(["a rose is a rose", ""], recipe="w2-rabin64-t4")
+/// >>> len(result), result.null_count, result[1] is None
+/// (2, 1, True)
 #[pyfunction]
 #[pyo3(signature = (texts, *, recipe = None, seed = 1, threads = None, column = None))]
 pub(crate) fn sketches(
@@ -168,7 +189,12 @@ pub(crate) fn sketches(
     list(Arc::new(UInt32Array::from(values)), DataType::UInt32, width, valid)
 }
 
-/// The features of a text, or of many.
+/// The features of a text, as a list; or of many, as `sketches` has it: rows of 64-bit numbers. Documents that share r of them are candidates.
+///
+/// >>> len(features("a rose is a rose"))
+/// 6
+/// >>> len(features(["a rose is a rose", "another text"]))
+/// 2
 #[pyfunction]
 #[pyo3(signature = (texts, *, recipe = None, seed = 1, threads = None, column = None))]
 pub(crate) fn features<'py>(

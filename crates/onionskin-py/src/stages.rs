@@ -11,8 +11,8 @@ use onionskin::report::write_report;
 use onionskin::run::Outcome;
 use onionskin::similar::{Reclustering, Search};
 use onionskin::{
-    AvoidParams, CollectionsParams, CollectionsSummary, DedupParams, DedupSummary, Event, ReportError,
-    ReportParams, RunParams, ScanParams, ScanSummary, SimilarParams, SimilarSummary,
+    AvoidParams, CollectionsParams, CollectionsSummary, DedupError, DedupParams, DedupSummary, Event,
+    ReportError, ReportParams, RunParams, ScanParams, ScanSummary, SimilarParams, SimilarSummary,
 };
 use onionskin_core::{FeatureFilter, Threshold};
 use onionskin_corpus::Options;
@@ -457,19 +457,6 @@ pub(crate) struct DedupArgs {
     resources: Resources,
 }
 
-/// Why there is no result, from either part.
-#[derive(Debug, thiserror::Error)]
-enum DedupFailed {
-    #[error(transparent)]
-    Atlas(#[from] onionskin_store::AtlasError),
-    #[error(transparent)]
-    Memberships(#[from] onionskin::membership::MembershipError),
-    #[error(transparent)]
-    Dedup(#[from] onionskin::DedupError),
-    #[error("{0}")]
-    Keep(String),
-}
-
 /// Lists what is kept and what is removed, and copies the inputs.
 #[pyfunction]
 pub(crate) fn dedup<'py>(
@@ -494,26 +481,28 @@ pub(crate) fn dedup<'py>(
     args.resources.apply(&mut params.memory, &mut params.threads)?;
     let keep = args.keep.as_deref().map(parse).transpose()?;
     let (threshold, params) = (args.threshold, &params);
-    let summary = stage(py, progress, |progress| -> Result<DedupSummary, DedupFailed> {
+    let summary = stage(py, progress, |progress| -> Result<DedupSummary, DedupError> {
         let atlas = Atlas::open(&params.atlas)?;
         let work_dir = std::env::temp_dir().join(format!("onionskin-sort-{}", std::process::id()));
         let memory = params.membership_memory();
+        let members = |error| DedupError::Memberships(Box::new(error));
         let memberships = if threshold.is_none() && keep.is_none() {
-            from_clusters_table(&atlas, memory, &work_dir)?
+            from_clusters_table(&atlas, memory, &work_dir).map_err(members)?
         } else {
             let stage = atlas.manifest().stages.get("similar");
             let rule = stage.and_then(|stage| stage.get("survivor")?.as_str()).unwrap_or("smallest");
             let survivor = match keep {
                 Some(keep) => keep,
-                None => rule.parse().map_err(|error| DedupFailed::Keep(format!("{error}")))?,
+                // A rule that this version does not know: the smallest, as everywhere where nothing is said.
+                None => rule.parse().unwrap_or_default(),
             };
             let wanted = Reclustering { clustering: Clustering::Centred, threshold, survivor };
-            from_pairs(&atlas, &wanted, memory, &work_dir)?
+            from_pairs(&atlas, &wanted, memory, &work_dir).map_err(members)?
         };
         let result = onionskin::dedup(params, memberships, progress);
         // Made only if the sort did not fit into memory.
         let _ = std::fs::remove_dir_all(&work_dir);
-        Ok(result?)
+        result
     })?;
     dedup_dict(py, &summary, params)
 }

@@ -13,13 +13,22 @@ fn chunk_recipe(chunking: &str) -> PyResult<Recipe> {
     format!("{chunking}-rabin64-t1+{chunking}").parse().map_err(value_error)
 }
 
-/// The words of a text as they are compared.
+/// The words of a text as they are compared: case, punctuation and white space do not count.
+///
+/// >>> tokens("A rose, is a ROSE!")
+/// ['a', 'rose', 'is', 'a', 'rose']
 #[pyfunction]
 pub(crate) fn tokens(text: &str) -> Vec<String> {
     canonical_words(text, Form::Nfc)
 }
 
-/// Fingerprints of the chunks of a text.
+/// Fingerprints of the chunks of a text: 64-bit numbers. Shingles (`w4`: four words, `c9`: nine letters, `ls2`: two lines) come once each, others
+/// (`l4`: four lines, `sent`, `para`, `sp`: shingle paragraphs, `doc`) as often as they occur.
+///
+/// >>> len(chunks("a rose is a rose is a rose"))
+/// 3
+/// >>> chunks("a rose is a rose", chunking="w5") == chunks("A rose is a rose!", chunking="doc")
+/// True
 #[pyfunction]
 #[pyo3(signature = (text, chunking = "w4"))]
 pub(crate) fn chunks(py: Python<'_>, text: &str, chunking: &str) -> PyResult<Vec<u64>> {
@@ -27,7 +36,10 @@ pub(crate) fn chunks(py: Python<'_>, text: &str, chunking: &str) -> PyResult<Vec
     Ok(py.detach(|| Analyzer::new(&recipe, 0).analyze_chunks(text).chunks(0).to_vec()))
 }
 
-/// The fingerprint of the canonical text.
+/// The fingerprint of the words of a text, as in the column `text_fp` of an atlas; `None` for a text without words.
+///
+/// >>> text_fingerprint("A rose.") == text_fingerprint("a ROSE")
+/// True
 #[pyfunction]
 pub(crate) fn text_fingerprint(py: Python<'_>, text: &str) -> PyResult<Option<u64>> {
     let recipe = chunk_recipe("doc")?;
@@ -52,7 +64,10 @@ fn overlap(py: Python<'_>, a: &str, b: &str, chunking: &str) -> PyResult<(usize,
     }))
 }
 
-/// |A∩B| / |A∪B|, exactly; 0 when one has no chunk.
+/// How much of two texts is shared, exactly: |A∩B| / |A∪B| of their sets of chunks. 0 when one has none.
+///
+/// >>> resemblance("one two three four five", "one two three four six")
+/// 0.3333333333333333
 #[pyfunction]
 #[pyo3(signature = (a, b, chunking = "w4"))]
 pub(crate) fn resemblance(py: Python<'_>, a: &str, b: &str, chunking: &str) -> PyResult<f64> {
@@ -61,7 +76,10 @@ pub(crate) fn resemblance(py: Python<'_>, a: &str, b: &str, chunking: &str) -> P
     Ok(if union == 0 { 0.0 } else { shared as f64 / union as f64 })
 }
 
-/// |A∩B| / |A|, exactly; 0 when A has no chunk.
+/// How much of the first text is in the second, exactly: |A∩B| / |A| of their sets of chunks. 0 when the first has none.
+///
+/// >>> containment("one two three four five", "zero one two three four five six")
+/// 1.0
 #[pyfunction]
 #[pyo3(signature = (a, b, chunking = "w4"))]
 pub(crate) fn containment(py: Python<'_>, a: &str, b: &str, chunking: &str) -> PyResult<f64> {

@@ -10,14 +10,14 @@ Three ways in:
 
 >>> import onionskin
 >>> onionskin.resemblance("a rose is a rose is a rose", "a rose is a flower which is a rose", chunking="w2")
-0.42857142857142855
+0.5
 """
 
 from ._atlas import Atlas, Cluster, Collection, Member, Replica, Table
 from ._deduplicator import Deduplicator
 from ._onionskin import (
     ArrowArray,
-    AtlasDamaged,
+    AtlasError,
     BusyError,
     FeatureFilter,
     InputError,
@@ -50,7 +50,7 @@ from ._summaries import (
 __all__ = [
     "ArrowArray",
     "Atlas",
-    "AtlasDamaged",
+    "AtlasError",
     "AvoidEntry",
     "AvoidSummary",
     "BusyError",

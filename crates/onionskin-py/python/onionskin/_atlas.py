@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from . import _onionskin, _pictures
 
@@ -204,7 +205,10 @@ class Replica:
     @property
     def name(self) -> str:
         """Where it stands."""
-        return self.folder or self.root_url or f"replica {self.number}"
+        if self.root_url is None:
+            return self.folder or f"replica {self.number}"
+        at = urlsplit(self.root_url)
+        return f"{at.scheme}://{at.netloc}{self.folder}" if self.folder.startswith("/") else self.root_url
 
 
 @dataclasses.dataclass(frozen=True)

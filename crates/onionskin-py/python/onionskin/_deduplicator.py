@@ -129,9 +129,9 @@ class Deduplicator:
     def _ids(self, ids: Iterable[Id] | None) -> list[Any] | None:
         if ids is None:
             return None
-        if hasattr(ids, "to_pylist"):
-            ids = ids.to_pylist()
-        listed = list(ids)  # type: ignore[arg-type]
+        # Columns of Arrow have scalars of their own.
+        plain = getattr(ids, "to_pylist", None)
+        listed: list[Any] = list(ids) if plain is None else plain()
         kind = self.ids
         for one in listed:
             if not isinstance(one, kind) or isinstance(one, bool):

@@ -1,0 +1,200 @@
+"""The stages as functions: what they tell, what they raise, and that they can be stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import words_of
+
+import onionskin
+
+
+def tree(atlas: Path) -> dict[str, str]:
+    """Every file of an atlas that must always be the same, with its checksum."""
+    files = (file for file in sorted(atlas.rglob("*")) if file.is_file() and file.name != "costs.jsonl" and "report" not in file.parts)
+    return {str(file.relative_to(atlas)): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def test_the_whole_job_and_its_parts_agree(make_web: Callable[..., Path], tmp_path: Path) -> None:
+    web = make_web()
+    done = onionskin.run(web, tmp_path / "whole", text_is_html=True)
+    assert done.outcomes == {"scan": "done", "similar": "done", "collections": "done"}
+    assert done.scan is not None and done.similar is not None and done.collections is not None and done.report is not None
+    assert done.report.page.exists()
+    scanned = onionskin.scan([web], tmp_path / "parts", text_is_html=True)
+    found = onionskin.similar(tmp_path / "parts")
+    mirrors = onionskin.collections(tmp_path / "parts")
+    assert scanned.documents == done.scan.documents == 60 and scanned.sites == 4
+    assert found.clusters == done.similar.clusters == 14
+    assert mirrors.groups == done.collections.groups == 1 and mirrors.replicas == 4
+    assert tree(tmp_path / "whole") == tree(tmp_path / "parts")
+    again = onionskin.run(web, tmp_path / "whole", text_is_html=True, with_report=False)
+    assert set(again.outcomes.values()) == {"was_there"} and again.scan is None
+    told = done.to_dict()
+    assert told["scan"]["documents"] == 60 and "60 documents on 4 sites" in repr(done.scan)
+    assert "<table>" in done.scan._repr_html_()
+    with pytest.raises(AttributeError):
+        done.scan.documents = 3  # type: ignore[misc]
+
+
+def test_progress_is_told(make_web: Callable[..., Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    events: list[dict[str, Any]] = []
+    web = make_web()
+    with open(web, "a") as file:
+        file.write("this is not JSON\n")
+    summary = onionskin.scan(web, tmp_path / "atlas", text_is_html=True, progress=events.append)
+    kinds = [event["type"] for event in events]
+    assert kinds[0] == "discovered" and "scanned" in kinds and "step" in kinds
+    (bad,) = [event for event in events if event["type"] == "bad_record"]
+    assert "web.jsonl" in bad["place"]
+    assert sum(summary.bad_records.values()) == 1
+    onionskin.similar(tmp_path / "atlas", progress=True)
+    assert capfd.readouterr().err
+    with pytest.raises(TypeError, match="progress is None, True"):
+        onionskin.similar(tmp_path / "atlas", progress=3)  # type: ignore[arg-type]
+
+
+def test_an_error_of_the_listener_ends_the_stage(make_web: Callable[..., Path], tmp_path: Path) -> None:
+    def complain(event: dict[str, Any]) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        onionskin.scan(make_web(), tmp_path / "atlas", progress=complain)
+
+
+def test_errors_have_kinds_and_hints(make_web: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(onionskin.InputError):
+        onionskin.scan(tmp_path / "nothing.jsonl", tmp_path / "atlas")
+    with pytest.raises(onionskin.AtlasError, match="no manifest|No such file"):
+        onionskin.similar(tmp_path)
+    web = make_web()
+    onionskin.scan(web, tmp_path / "atlas")
+    with pytest.raises(onionskin.OnionskinError) as raised:
+        onionskin.scan(web, tmp_path / "atlas", seed=2)
+    assert "overwrite" in str(raised.value) and "--" not in str(raised.value)
+    assert raised.value.hint is not None
+    for wrong in ({"method": "guess"}, {"threshold": 3}, {"cluster": "round"}, {"keep": "mine"}, {"memory": "much"}, {"threads": 0}):
+        with pytest.raises(ValueError):
+            onionskin.similar(tmp_path / "atlas", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="belongs to method='overlap'|belongs to method=\"overlap\""):
+        onionskin.similar(tmp_path / "atlas", chunking="l4")
+    with pytest.raises(onionskin.OnionskinError, match="memory"):
+        onionskin.scan(web, tmp_path / "other", memory="1M")
+
+
+@pytest.mark.parametrize("options", [{"method": "exact"}, {"method": "overlap", "chunking": "w4", "threshold": 20}, {"method": "paragraphs"}, {"exact": True}])
+def test_methods(options: dict[str, Any], make_web: Callable[..., Path], tmp_path: Path) -> None:
+    onionskin.scan(make_web(), tmp_path / "atlas", text_is_html=True)
+    assert onionskin.similar(tmp_path / "atlas", **options).clusters == 14
+
+
+def test_dedup_and_avoid(mirrored: Path, tmp_path: Path) -> None:
+    summary = onionskin.dedup(mirrored, tmp_path / "out")
+    assert (summary.kept, summary.removed) == (18, 42) and summary.output == tmp_path / "out"
+    kept = [json.loads(line) for file in (tmp_path / "out").rglob("*.jsonl*") if "shards" in file.parts for line in open(file)]
+    assert len(kept) == 18
+    assert onionskin.dedup(mirrored, dry_run=True).removed == 42
+    with pytest.raises(ValueError, match="say output"):
+        onionskin.dedup(mirrored)
+    skipped = onionskin.avoid(mirrored, tmp_path / "lists")
+    # One of the mirrors has other versions of the pages: it is not skipped unless asked for.
+    assert len(skipped.entries) == 2 and skipped.skipped_pages == 28
+    assert len(onionskin.avoid(mirrored, kinds="all").entries) == 3
+    assert (tmp_path / "lists" / "avoid.json").exists()
+    assert onionskin.avoid(mirrored, format="prefixes").texts
+    with pytest.raises(ValueError, match="known are all"):
+        onionskin.avoid(mirrored, kinds=["strange"])
+
+
+def big_input(path: Path, megabytes: int) -> Path:
+    generator = random.Random(6)
+    with open(path, "w") as file:
+        size = 0
+        while size < megabytes << 20:
+            line = json.dumps({"text": " ".join(words_of(generator, 2000))}) + "\n"
+            # The same lines again and again, with a word of their own: making them costs more than scanning them.
+            for n in range(40):
+                file.write(line.replace('": "', f'": "own{size + n} ', 1))
+            size += 40 * len(line)
+    return path
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_stops_a_scan_and_the_next_call_ends_it(tmp_path: Path) -> None:
+    web = big_input(tmp_path / "big.jsonl", int(os.environ.get("ONIONSKIN_INTERRUPT_MB", "150")))
+    program = f"""
+import json, time, onionskin
+from onionskin._stages import _scan_args, _without
+def told(event):
+    if event["type"] == "scanned":
+        print("scanned", flush=True)
+try:
+    onionskin.scan({str(web)!r}, {str(tmp_path / "stopped")!r}, threads=1, memory="256M", progress=told)
+except KeyboardInterrupt:
+    print(json.dumps({{"interrupted": time.time()}}), flush=True)
+"""
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "scanned\n"
+    sent = time.time()
+    child.send_signal(signal.SIGINT)
+    last = [line for line in child.stdout if line.startswith("{")]
+    assert child.wait() == 0
+    assert last, "the scan ended before it was interrupted; give it a bigger input"
+    waited = json.loads(last[-1])["interrupted"] - sent
+    assert waited < 2.0, waited
+    assert not (tmp_path / "stopped" / "manifest.json").exists()
+    onionskin.scan(web, tmp_path / "stopped", threads=2)
+    onionskin.scan(web, tmp_path / "straight", threads=1)
+    assert tree(tmp_path / "stopped") == tree(tmp_path / "straight")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_stops_a_search(tmp_path: Path) -> None:
+    web = big_input(tmp_path / "big.jsonl", 40)
+    onionskin.scan(web, tmp_path / "atlas", threads=2)
+    steps: list[str] = []
+
+    def interrupt(event: dict[str, Any]) -> None:
+        steps.append(event.get("name", ""))
+        if len(steps) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        onionskin.similar(tmp_path / "atlas", exact=True, progress=interrupt)
+    assert "clusters" not in onionskin.Atlas(tmp_path / "atlas")
+    onionskin.similar(tmp_path / "atlas", exact=True)
+    assert "clusters" in onionskin.Atlas(tmp_path / "atlas")
+
+
+def test_the_interpreter_is_free_during_a_scan(tmp_path: Path) -> None:
+    web = big_input(tmp_path / "big.jsonl", 20)
+    counted = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    other = threading.Thread(target=count)
+    other.start()
+    start = time.perf_counter()
+    onionskin.scan(web, tmp_path / "atlas", threads=1)
+    took = time.perf_counter() - start
+    done.set()
+    other.join()
+    assert counted > took / 0.05, (counted, took)
