@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, TypeAlias, final, overload
 
 from typing_extensions import Self, disjoint_base
@@ -276,3 +277,6 @@ def dedup(args: _Args, progress: _Listener) -> dict[str, Any]: ...
 def avoid(args: _Args, progress: _Listener) -> dict[str, Any]: ...
 def avoid_formats() -> list[str]: ...
 def _text_addresses(texts: Any) -> list[int]: ...
+
+# Kernels of `onionskin.spark`; their rows are those of its frames.
+spark: ModuleType

@@ -279,9 +279,6 @@ def _find_similar(
             chunks = target.read(f"chunks.{search.chunking}")
             grouped = chunks.groupBy("doc").agg(F.collect_set("fp").alias("chunks"))
             sets = grouped.join(copied.select("doc"), "doc", "left_anti")
-        # Read by three joins: once is enough to make it.
-        made = sets
-        sets = work.step("sets", lambda: made)
     n_candidates = 0
     if sets is None:
         near = target.spark.createDataFrame([], _similar.PAIRS)
@@ -296,6 +293,7 @@ def _find_similar(
                 rows = target.read(table).join(documents.select("doc", "text_fp"), "doc")
             candidates = _similar.candidates_by_features(work, rows, copied, search)
         n_candidates = candidates.count()
+        sets = _similar.sets_of_candidates(work, sets, candidates)
         near = _similar.verified(work, "near", sets, candidates, search.bound)
     links = target.read("links") if keep == "most-linked" else None
     wishes = _similar.priority(documents.withColumnRenamed("source", "name"), links, keep)
@@ -303,6 +301,21 @@ def _find_similar(
         work, documents, copied, near, sets, wishes, clustering=clustering, ranked=keep != "smallest", one_task=one_task
     )
 
+    totals = clusters.stats.agg(
+        F.count("*").alias("clusters"),
+        F.sum("documents").alias("documents"),
+        F.sum("exact_copies").alias("exact_members"),
+        F.sum(F.col("documents") - 1 - F.col("exact_copies")).alias("near_members"),
+        F.max("documents").alias("largest"),
+        F.sum("same_site").alias("same_site"),
+        F.sum("cross_site").alias("cross_site"),
+        F.sum((F.col("sites") == 1).cast("long")).alias("one_site_clusters"),
+        F.min("lowest_resemblance").alias("lowest_resemblance"),
+    ).first()
+    told = totals.asDict() if totals else {}
+    found_clusters: dict[str, Any] = {key: int(value or 0) for key, value in told.items() if key != "lowest_resemblance"}
+    found_clusters["lowest_resemblance"] = told.get("lowest_resemblance")
+    n_copies, n_near, n_members = copied.count(), near.count(), int(found_clusters["documents"])
     one = F.lit(1.0)
     exact_rows = copied.select(
         F.least("doc", "centre").alias("a"),
@@ -314,34 +327,20 @@ def _find_similar(
         F.lit("exact").alias("method"),
     )
     near_rows = near.select("a", "b", "shared", "resemblance", "containment_a", "containment_b", F.lit(search.method).alias("method"))
-    target.write("pairs", exact_rows.unionByName(near_rows), ["a", "b"])
+    target.write("pairs", exact_rows.unionByName(near_rows), ["a", "b"], n_copies + n_near)
     members = clusters.members
-    target.write("clusters", members.select("cluster", "doc", "is_centre", "resemblance_to_centre", "kind"), ["cluster", "doc"])
-    target.write("cluster_stats", clusters.stats, ["cluster"])
+    target.write("clusters", members.select("cluster", "doc", "is_centre", "resemblance_to_centre", "kind"), ["cluster", "doc"], n_members)
+    target.write("cluster_stats", clusters.stats, ["cluster"], found_clusters["clusters"])
     own = copied.select("doc", F.col("centre").alias("original")).unionByName(
         copied.select(F.col("centre").alias("doc"), F.col("centre").alias("original")).distinct()
     )
-    target.write("copies.exact", own, ["doc"])
+    target.write("copies.exact", own, ["doc"], 2 * n_copies)
     if search.method != "exact":
         from onionskin._onionskin import spark as kernels
 
         level = kernels.levels(search.method, search.chunking, float(search.threshold))[-1]
-        target.write(f"copies.{level}", members.select("doc", F.col("smallest").alias("original")), ["doc"])
+        target.write(f"copies.{level}", members.select("doc", F.col("smallest").alias("original")), ["doc"], n_members)
 
-    totals = clusters.stats.agg(
-        F.count("*").alias("clusters"),
-        F.sum("documents").alias("documents"),
-        F.sum("exact_copies").alias("exact_members"),
-        F.sum(F.col("documents") - 1 - F.col("exact_copies")).alias("near_members"),
-        F.max("documents").alias("largest"),
-        F.sum("same_site").alias("same_site"),
-        F.sum("cross_site").alias("cross_site"),
-        F.sum((F.col("sites") == 1).cast("long")).alias("one_site_clusters"),
-    ).first()
-    found_clusters: dict[str, Any] = {key: int(value or 0) for key, value in (totals.asDict() if totals else {}).items()}
-    lowest = clusters.stats.agg(F.min("lowest_resemblance")).first()
-    found_clusters["lowest_resemblance"] = lowest[0] if lowest else None
-    n_copies, n_near = copied.count(), near.count()
     counts = {
         "similar.exact_copies": n_copies,
         "similar.near_pairs": n_near,
@@ -364,7 +363,7 @@ def collections(
     atlas: str,
     *,
     merge: str = "tolerant",
-    single_site: bool = True,
+    any_site: bool = False,
     trivial: str = "transitive",
     url_rules: bool = True,
     one_task: int = ONE_TASK,
@@ -374,11 +373,13 @@ def collections(
     """Finds collections of linked pages that stand in several places.
 
     `merge` says when trivial clusters grow together: `strict` and `extended` are the paper's conditions (Cho et al. 2000), `tolerant` bridges gaps.
+    With `any_site` replicas may stand on several sites.
     """
     if merge not in ("strict", "extended", "tolerant"):
         raise ValueError(f"unknown merge condition {merge!r}; known are strict, extended, tolerant")
-    if merge == "tolerant" and not single_site:
-        raise ValueError("tolerant merging needs replicas on single sites; merge='extended' or 'strict' go with single_site=False")
+    single_site = not any_site
+    if merge == "tolerant" and any_site:
+        raise ValueError("tolerant merging needs replicas on single sites; merge='extended' or 'strict' go with any_site=True")
     target = AtlasFiles(spark, atlas)
     manifest = target.manifest()
     for table, stage in (("links", "scan"), ("pairs", "similar"), ("clusters", "similar")):
@@ -406,13 +407,13 @@ def collections(
             "group replica site root_doc root_url pages is_principal folder kind coverage copies changed added missing virtual_pages bytes newer",
         )
         of_pages = table(2, "group replica slot doc is_virtual role")
-        target.write("collection_groups", of_groups, ["group"])
-        target.write("collections", of_replicas, ["group", "replica"])
-        target.write("collection_pages", of_pages, ["group", "replica", "slot", "doc"])
+        counts = _count_collections(of_groups)
+        target.write("collection_groups", of_groups, ["group"], counts["groups"])
+        target.write("collections", of_replicas, ["group", "replica"], counts["replicas"])
+        target.write("collection_pages", of_pages, ["group", "replica", "slot", "doc"], counts["pages"])
         schema = "rule long, host string, kind string, pattern string, support long, checked long, confidence double, example_from string, example_to string"
         rules = _mirrors.url_rules(work, documents, sites, clustered) if url_rules else spark.createDataFrame([], schema)
-        target.write("url_rules", rules, ["rule"])
-        counts = _count_collections(spark, target, of_groups, of_replicas, of_pages)
+        target.write("url_rules", rules, ["rule"], 1)
         numbers_found = {
             **counts,
             "trivial_clusters": web.clusters.count(),
@@ -430,9 +431,7 @@ def collections(
     return Summary("collections", kept, tuple(work.resumed))
 
 
-def _count_collections(
-    spark: SparkSession, target: AtlasFiles, groups: DataFrame, replicas: DataFrame, pages: DataFrame
-) -> dict[str, Any]:
+def _count_collections(groups: DataFrame) -> dict[str, Any]:
     real = ~F.col("is_noise")
     row = groups.agg(
         F.count("*").alias("groups"),

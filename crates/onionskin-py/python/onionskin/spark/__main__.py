@@ -170,7 +170,7 @@ def _command(given: argparse.Namespace) -> int:
             session,
             atlas,
             merge=given.merge,
-            single_site=not given.any_site,
+            any_site=given.any_site,
             trivial=given.trivial,
             url_rules=not given.no_url_rules,
             resume=resume,

@@ -40,11 +40,10 @@ class AtlasFiles:
         found: dict[str, Any] = json.loads(self.files.read("manifest.json"))
         return found
 
-    def write(self, table: str, frame: DataFrame, keys: list[str], rows: int | None = None) -> None:
-        """Writes a table in order of some columns."""
-        count = frame.count() if rows is None else rows
+    def write(self, table: str, frame: DataFrame, keys: list[str], rows: int) -> None:
+        """Writes a table of about so many rows in order of some columns."""
         per_file = ROWS_PER_FILE.get(table.split(".")[0], OTHER_ROWS)
-        n_files = max(1, -(-count // per_file))
+        n_files = max(1, -(-rows // per_file))
         columns = [F.col(key) for key in keys]
         ordered = (
             frame.repartition(1).sortWithinPartitions(*columns)
@@ -56,21 +55,26 @@ class AtlasFiles:
     def read(self, table: str) -> DataFrame:
         return self.spark.read.parquet(self.files.path(folder(table)))
 
-    def _entry(self, table: str) -> dict[str, Any]:
-        """What the manifest says of a table: checksums are taken where the files are."""
-        content = self.spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(self.files.path(folder(table)))
+    def _entries(self, tables: list[str]) -> dict[str, dict[str, Any]]:
+        """What the manifest says of tables: checksums are taken where the files are, all in one go."""
+        if not tables:
+            return {}
+        folders = [self.files.path(folder(table)) for table in tables]
+        content = self.spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(folders)
         schema = "path string, rows long, bytes long, xxh3 string"
         found = each(content.select("path", "content"), schema, "file").collect()
-        files = [
-            {
-                "path": f"{folder(table)}/{row['path'].rsplit('/', 1)[1]}",
-                "rows": row["rows"],
-                "bytes": row["bytes"],
-                "xxh3": row["xxh3"],
-            }
-            for row in sorted(found, key=lambda row: row["path"])
-        ]
-        return {"rows": sum(int(file["rows"]) for file in files), "files": files}
+        entries: dict[str, dict[str, Any]] = {table: {"rows": 0, "files": []} for table in tables}
+        by_folder = {folder(table): table for table in tables}
+        for row in sorted(found, key=lambda row: str(row["path"])):
+            above, name = row["path"].rsplit("/", 1)
+            # Schemes are spelled in more than one way; folders end as they were given.
+            table = next(table for end, table in by_folder.items() if above.endswith("/" + end))
+            entry = entries[table]
+            entry["rows"] += row["rows"]
+            entry["files"].append(
+                {"path": f"{folder(table)}/{name}", "rows": row["rows"], "bytes": row["bytes"], "xxh3": row["xxh3"]}
+            )
+        return entries
 
     def publish(
         self,
@@ -104,8 +108,7 @@ class AtlasFiles:
         for start in drop_counts:
             for count in [count for count in manifest["counts"] if count.startswith(start)]:
                 del manifest["counts"][count]
-        for table in tables:
-            manifest["tables"][table] = self._entry(table)
+        manifest["tables"].update(self._entries(list(tables)))
         for key, value in change.items():
             if isinstance(value, Mapping):
                 manifest.setdefault(key, {}).update(value)

@@ -83,6 +83,12 @@ def sets_of(documents: DataFrame, copied: DataFrame, column: str) -> DataFrame:
     return full.join(copied.select("doc"), "doc", "left_anti")
 
 
+def sets_of_candidates(work: Work, sets: DataFrame, candidates: DataFrame) -> DataFrame:
+    """The sets that will be compared, which are few, by themselves."""
+    wanted = candidates.select(F.col("a").alias("doc")).unionByName(candidates.select(F.col("b").alias("doc"))).distinct()
+    return work.step("sets", lambda: sets.join(wanted, "doc", "left_semi"))
+
+
 def _buckets(work: Work, name: str, meetings: DataFrame) -> DataFrame:
     """Pairs of documents that meet in a bucket: all with all in small ones, a few of each in crowded ones. (a, b, crowded)
 
@@ -140,12 +146,12 @@ def candidates_by_features(work: Work, documents: DataFrame, copied: DataFrame, 
 def candidates_by_prefix(work: Work, sets: DataFrame, search: Search) -> DataFrame:
     """Documents that meet in their rarest chunks: every pair that can be similar is among them. (a, b)"""
     kind, value = search.bound
-    flat = sets.select("doc", F.explode("chunks").alias("chunk"))
+    flat = sets.select("doc", F.size("chunks").cast("long").alias("size"), F.explode("chunks").alias("chunk"))
     counts = flat.groupBy("chunk").count().where("count > 1")
-    shared = flat.join(counts, "chunk").groupBy("doc").agg(F.collect_list("count").alias("counts"), F.collect_list("chunk").alias("chunks"))
-    sized = shared.join(sets.select("doc", F.size("chunks").cast("long").alias("size")), "doc")
+    lists = [F.collect_list("count").alias("counts"), F.collect_list("chunk").alias("chunks")]
+    shared = flat.join(counts, "chunk").groupBy("doc", "size").agg(*lists)
     schema = "chunk long, size long, left long, doc long"
-    postings = work.step("prefixes", lambda: each(sized, schema, "prefix", kind=kind, value=value))
+    postings = work.step("prefixes", lambda: each(shared, schema, "prefix", kind=kind, value=value))
     met = postings.alias("x").join(postings.alias("y"), "chunk").where("x.doc < y.doc")
     if kind != "overlap":
         # The fewest chunks that sets of these sizes must share, lowered by more than the rounding: verification has the last word.

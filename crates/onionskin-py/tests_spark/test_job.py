@@ -1,0 +1,227 @@
+"""The whole job gives what the program gives."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import MASTER, by_the_program, program, same_atlas, tables
+from pyspark.sql import SparkSession
+
+from onionskin import spark as job
+
+
+def executors() -> list[int]:
+    """The executor processes below this one, or below what it has started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if b"CoarseGrainedExecutorBackend" in command:
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def test_features_and_mirrors_with_an_executor_killed(spark: SparkSession, web: Path, tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def kill(step: str) -> None:
+        # In the middle of a step, not before it.
+        time.sleep(0.7)
+        alive = executors()
+        if alive:
+            os.kill(alive[0], signal.SIGKILL)
+            killed.append(alive[0])
+
+    threads = []
+
+    def progress(stage: str, step: str) -> None:
+        if step in ("rows", "near") and MASTER.startswith("local-cluster"):
+            threads.append(threading.Thread(target=kill, args=(step,)))
+            threads[-1].start()
+
+    job.scan(spark, [str(web)], str(tmp_path / "ours"), progress=progress)
+    job.similar(spark, str(tmp_path / "ours"), progress=progress)
+    job.collections(spark, str(tmp_path / "ours"))
+    for thread in threads:
+        thread.join()
+    if MASTER.startswith("local-cluster"):
+        assert len(killed) == 2 and not set(killed) & set(executors())
+    theirs = by_the_program(web, tmp_path / "theirs", {}, {})
+    same_atlas(tmp_path / "ours", theirs)
+    counts = json.loads((theirs / "manifest.json").read_text())["counts"]
+    # Equal nothings would prove nothing.
+    assert counts["similar.near_pairs"] > 0 and counts["collections.groups"] >= 5
+
+
+def test_overlap_and_the_papers_conditions(spark: SparkSession, web: Path, tmp_path: Path) -> None:
+    ours = str(tmp_path / "ours")
+    job.scan(spark, [str(web)], ours)
+    job.similar(spark, ours, method="overlap", chunking="l2", threshold=3)
+    job.collections(spark, ours, merge="strict")
+    search = {"method": "overlap", "chunking": "l2", "threshold": 3}
+    theirs = by_the_program(web, tmp_path / "theirs", search, {"merge": "strict"})
+    same_atlas(Path(ours), theirs)
+    assert json.loads((theirs / "manifest.json").read_text())["counts"]["similar.near_pairs"] > 0
+
+
+@pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
+@pytest.mark.parametrize(
+    ("similar", "collections"),
+    [
+        # Nothing in one task: rounds of joins instead.
+        ({"threshold": 0.8, "cluster": "transitive", "one_task": 0}, {"merge": "tolerant", "one_task": 0}),
+        ({"exact": True, "keep": "most-linked", "one_task": 0}, {"merge": "extended", "one_task": 0}),
+        ({"filter": (6, 14, 2), "keep": "longest"}, {"merge": "extended", "trivial": "clusters"}),
+    ],
+)
+def test_by_joins_alone_and_other_choices(
+    spark: SparkSession, scanned: Path, web: Path, tmp_path: Path, similar: dict[str, Any], collections: dict[str, Any]
+) -> None:
+    ours = tmp_path / "ours"
+    shutil.copytree(scanned, ours)
+    job.similar(spark, str(ours), **similar)
+    job.collections(spark, str(ours), **collections)
+    for given in (similar, collections):
+        given.pop("one_task", None)
+    if "filter" in similar:
+        similar["filter"] = "{}x{}r{}".format(*similar["filter"])
+    theirs = by_the_program(web, tmp_path / "theirs", similar, collections)
+    same_atlas(ours, theirs)
+
+
+@pytest.fixture(scope="session")
+def scanned(spark: SparkSession, web: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    atlas = tmp_path_factory.mktemp("scanned") / "atlas"
+    job.scan(spark, [str(web)], str(atlas))
+    return atlas
+
+
+@pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
+def test_a_bad_file_is_a_counted_skip_with_its_name(spark: SparkSession, web: Path, tmp_path: Path) -> None:
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    shards = sorted(web.iterdir())[:2]
+    shutil.copy(shards[0], mixed / "a-good.warc.gz")
+    cut = shards[1].read_bytes()
+    (mixed / "b-cut.warc.gz").write_bytes(cut[: len(cut) // 3])
+    (mixed / "c-noise.warc.gz").write_bytes(gzip.compress(b"WARC/1.0\r\n" + bytes(range(256)) * 40))
+    (mixed / "d.jsonl").write_text('{"text": "good enough to be read"}\n{"text": broken\n')
+    job.scan(spark, [str(mixed)], str(tmp_path / "ours"))
+    import onionskin
+
+    onionskin.scan([str(mixed)], tmp_path / "theirs")
+    same_atlas(tmp_path / "ours", tmp_path / "theirs")
+    manifest = json.loads((tmp_path / "ours" / "manifest.json").read_text())
+    bad = {Path(entry["name"]).name: entry["bad_records"] for entry in manifest["inputs"]}
+    assert bad["a-good.warc.gz"] == 0 and all(bad[name] >= 1 for name in ("b-cut.warc.gz", "c-noise.warc.gz", "d.jsonl"))
+    places = " ".join(example["place"] for example in manifest["bad_record_examples"])
+    assert all(name in places for name in ("b-cut.warc.gz", "c-noise.warc.gz", "d.jsonl"))
+    # Through Spark's own readers the same is told.
+    job.scan(spark, ["file://" + str(mixed)], str(tmp_path / "fetched"), io="spark")
+    fetched = json.loads((tmp_path / "fetched" / "manifest.json").read_text())
+    assert [entry["bad_records"] for entry in fetched["inputs"]] == [entry["bad_records"] for entry in manifest["inputs"]]
+    assert fetched["counts"]["documents"] == manifest["counts"]["documents"]
+    with pytest.raises(ValueError, match="more than the 1"):
+        job.scan(spark, [str(mixed)], str(tmp_path / "strict"), max_bad_records=1)
+
+
+@pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
+def test_rows_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
+    import onionskin
+
+    words = [f"w{n}" for n in range(400)]
+    texts = {f"{n:03}": " ".join(words[n % 7 * 10 : n % 7 * 10 + 60] + ([str(n)] if n % 3 else [])) for n in range(60)}
+    rows = [(name, text if name != "010" else None) for name, text in texts.items()]
+    frame = spark.createDataFrame(rows, "id string, text string").repartition(5)
+    job.run(spark, frame, str(tmp_path / "ours"), threshold=0.8)
+    with open(tmp_path / "in.jsonl", "w") as file:
+        for name, text in rows:
+            file.write(json.dumps({"id": name, "text": text} if text else {"id": name}) + "\n")
+    onionskin.run([str(tmp_path / "in.jsonl")], tmp_path / "theirs", threshold=0.8, recall=False)
+    names = ["pairs", "clusters", "cluster_stats", "links"]
+    assert tables(tmp_path / "ours", names) == tables(tmp_path / "theirs", names)
+    counts = json.loads((tmp_path / "ours" / "manifest.json").read_text())["counts"]
+    assert counts["documents"] == 59 and counts["bad_records.missing_text"] == 1
+    with pytest.raises(ValueError, match="order_by"):
+        job.scan(spark, frame.select("text"), str(tmp_path / "none"))
+    with pytest.raises(ValueError, match="no column 'body'"):
+        job.scan(spark, frame, str(tmp_path / "none"), text_field="body")
+
+
+@pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
+def test_a_stopped_job_goes_on(spark: SparkSession, scanned: Path, tmp_path: Path) -> None:
+    ours = tmp_path / "ours"
+    shutil.copytree(scanned, ours)
+
+    class Stop(Exception):
+        pass
+
+    def stop(stage: str, step: str) -> None:
+        if step == "near":
+            raise Stop
+
+    before = (ours / "manifest.json").read_text()
+    with pytest.raises(Stop):
+        job.similar(spark, str(ours), progress=stop)
+    # The atlas is as it was.
+    assert (ours / "manifest.json").read_text() == before
+    resumed = job.similar(spark, str(ours)).resumed
+    assert {"copies", "candidates", "sets"} <= set(resumed) and "near" not in resumed
+    whole = tmp_path / "whole"
+    shutil.copytree(scanned, whole)
+    assert not job.similar(spark, str(whole)).resumed
+    assert tables(ours) == tables(whole)
+
+
+@pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
+def test_the_program_opens_it_as_its_own(spark: SparkSession, scanned: Path, web: Path, tmp_path: Path) -> None:
+    ours = tmp_path / "ours"
+    shutil.copytree(scanned, ours)
+    job.similar(spark, str(ours))
+    job.collections(spark, str(ours))
+    found = tables(ours, ["pairs", "clusters", "collections"])
+    program("report", ours, "-o", tmp_path / "report", "-q")
+    assert "</html>" in (tmp_path / "report" / "report.html").read_text()
+    program("avoid", ours, "-o", tmp_path / "avoid", "-q")
+    assert any((tmp_path / "avoid").iterdir())
+    kept = program("dedup", ours, "-o", tmp_path / "dedup", "-q", "--json")
+    assert json.loads(kept.splitlines()[-1])
+    # And goes on with it: another search finds the same.
+    program("similar", ours, "--no-recall", "-q")
+    program("collections", ours, "-q")
+    assert tables(ours, ["pairs", "clusters", "collections"]) == found
+
+
+@pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
+def test_wrong_words_are_told(spark: SparkSession, scanned: Path, tmp_path: Path) -> None:
+    atlas = str(scanned)
+    with pytest.raises(FileExistsError, match="overwrite"):
+        job.scan(spark, [str(tmp_path)], atlas)
+    with pytest.raises(FileNotFoundError, match=r"manifest\.json"):
+        job.similar(spark, str(tmp_path / "nowhere"))
+    for wrong, words in [
+        ({"method": "best"}, "resemblance, overlap, exact"),
+        ({"threshold": 1.5}, "at most 1"),
+        ({"method": "overlap", "chunking": "l9", "threshold": 3}, "l9"),
+        ({"preset": "sgm99"}, "sgm98-4"),
+        ({"keep": "best"}, "most-linked"),
+        ({"cluster": "round"}, "centred"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            job.similar(spark, atlas, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="run similar first"):
+        job.collections(spark, atlas)
+    with pytest.raises(ValueError, match="tolerant"):
+        job.collections(spark, atlas, merge="loose")
