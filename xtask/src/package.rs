@@ -66,6 +66,10 @@ pub(crate) fn test() -> anyhow::Result<()> {
         "types by mypy",
         &mut command(&interpreter, &["-m", "mypy", "--strict", "--config-file", &config, &sources, &typed]),
     )?;
+    step(
+        "stubs against the module",
+        &mut command(&interpreter, &["-m", "mypy.stubtest", "onionskin._onionskin"]),
+    )?;
     let interpreter_text = interpreter.display().to_string();
     step(
         "types by pyright",
