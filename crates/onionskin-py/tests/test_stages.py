@@ -42,7 +42,7 @@ def test_the_whole_job_and_its_parts_agree(make_web: Callable[..., Path], tmp_pa
     assert tree(tmp_path / "whole") == tree(tmp_path / "parts")
     again = onionskin.run(web, tmp_path / "whole", text_is_html=True, with_report=False)
     assert set(again.outcomes.values()) == {"was_there"} and again.scan is None
-    told = done.to_dict()
+    told = json.loads(json.dumps(done.to_dict()))
     assert told["scan"]["documents"] == 60 and "60 documents on 4 sites" in repr(done.scan)
     assert "<table>" in done.scan._repr_html_()
     with pytest.raises(AttributeError):

@@ -14,12 +14,21 @@ def _grouped(value: Any) -> str:
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") if isinstance(value, int) else str(value)
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return value
+
+
 class _Summary:
     """Shared by all: `to_dict`, and a table in notebooks."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as a dictionary of plain values."""
-        return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
+        fields: dict[str, Any] = dataclasses.asdict(self)  # type: ignore[call-overload]
+        return {name: _plain(value) for name, value in fields.items()}
 
     def _repr_html_(self) -> str:
         from html import escape
