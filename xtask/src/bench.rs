@@ -51,6 +51,17 @@ pub(crate) fn python_calls(options: &[&str]) -> anyhow::Result<()> {
     step("bench python", &mut command(&interpreter, &arguments))
 }
 
+/// The whole job on Spark against the program on the same machine.
+pub(crate) fn spark(options: &[&str]) -> anyhow::Result<()> {
+    let interpreter = python("python-bench-spark", &["pyspark==4.3.0", "pandas<3", "pyarrow"])?;
+    package::install(&interpreter, &package::wheel("release")?)?;
+    step("release build", &mut command("cargo", &["build", "--release", "-p", "onionskin-cli"]))?;
+    let mut arguments = vec!["bench/spark.py", "--out", "bench/results/spark.json"];
+    arguments.extend(options);
+    let program = root().join("target/release/onionskin");
+    step("bench spark", command(&interpreter, &arguments).env("ONIONSKIN", program))
+}
+
 /// Builds what is measured and hands over to the script, which knows the options.
 fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let interpreter = python("python-bench", PEERS)?;

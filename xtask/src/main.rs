@@ -33,7 +33,9 @@ fn main() -> ExitCode {
         ["bench", "collections", options @ ..] => bench::collections(options),
         ["bench", "serve", options @ ..] => bench::serve(options),
         ["bench", "python", options @ ..] => bench::python_calls(options),
+        ["bench", "spark", options @ ..] => bench::spark(options),
         ["package"] => package::test(),
+        ["spark"] => package::spark(&shell::root().join("target/debug/onionskin")),
         ["fuzz", options @ ..] => fuzz::run(options),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

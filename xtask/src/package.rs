@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use crate::shell::{command, python, root, step};
+use crate::shell::{command, has, python, root, step};
 
 /// What the tests of the package need: whoever takes Arrow data, whoever is replaced, and who checks types.
 const TEST_PACKAGES: &[&str] = &[
@@ -20,6 +20,10 @@ const TEST_PACKAGES: &[&str] = &[
     "pytest",
     "tqdm",
 ];
+
+/// What Spark needs beside itself. Two lines of it are tested, the older one with what was current then.
+const SPARK_4: &[&str] = &["pyspark==4.3.0", "pandas<3", "pyarrow", "pytest", "mypy", "pandas-stubs"];
+const SPARK_3_5: &[&str] = &["pyspark==3.5.9", "pandas<3", "pyarrow", "pytest", "numpy<2"];
 
 /// Where the package is.
 const FOLDER: &str = "crates/onionskin-py";
@@ -66,6 +70,10 @@ pub(crate) fn test() -> anyhow::Result<()> {
         "types by mypy",
         &mut command(&interpreter, &["-m", "mypy", "--strict", "--config-file", &config, &sources, &typed]),
     )?;
+    step(
+        "stubs against the module",
+        &mut command(&interpreter, &["-m", "mypy.stubtest", "onionskin._onionskin"]),
+    )?;
     let interpreter_text = interpreter.display().to_string();
     step(
         "types by pyright",
@@ -74,6 +82,36 @@ pub(crate) fn test() -> anyhow::Result<()> {
             &["-m", "pyright", "--pythonpath", &interpreter_text, "-p", &config, &sources, &typed],
         ),
     )
+}
+
+/// The package on Spark: executors that are processes of their own, a master with two workers, and the older Spark through its command line.
+pub(crate) fn spark(binary: &Path) -> anyhow::Result<()> {
+    if !has("java") {
+        println!("java is not installed: nothing was run on Spark");
+        return Ok(());
+    }
+    let profile = std::env::var("ONIONSKIN_WHEEL_PROFILE").unwrap_or_else(|_| "dev".to_owned());
+    let wheel = wheel(&profile)?;
+    let tests = format!("{FOLDER}/tests_spark");
+    let run = |interpreter: &Path, name: &str, master: &str, which: &str| {
+        let arguments = ["-m", "pytest", "-q", "-x", "--durations=5", "-k", which, &tests];
+        step(
+            name,
+            command(interpreter, &arguments).env("ONIONSKIN", binary).env("ONIONSKIN_SPARK_MASTER", master),
+        )
+    };
+    let newer = python("python-spark-4", SPARK_4)?;
+    install(&newer, &wheel)?;
+    run(&newer, "Spark 4, a local cluster", "local-cluster[2,1,1024]", "not command_line")?;
+    run(&newer, "Spark 4, a master and two workers", "standalone", "test_overlap")?;
+    let (sources, config) = (format!("{FOLDER}/python/onionskin/spark"), format!("{FOLDER}/pyproject.toml"));
+    step(
+        "types of the Spark part by mypy",
+        &mut command(&newer, &["-m", "mypy", "--strict", "--config-file", &config, &sources]),
+    )?;
+    let older = python("python-spark-3.5", SPARK_3_5)?;
+    install(&older, &wheel)?;
+    run(&older, "Spark 3.5, by its command line", "local[2]", "command_line")
 }
 
 /// The wheel where nothing else is installed.

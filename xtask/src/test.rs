@@ -67,6 +67,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         command(&interpreter, &["-m", "pytest", "-q", "tests/python"]).env("ONIONSKIN", &binary),
     )?;
     package::test()?;
+    package::spark(&binary)?;
     browser(&binary)?;
     fuzz::run(&["--runs", "3000"])?;
     if has("cargo-deny") {

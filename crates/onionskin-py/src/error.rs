@@ -4,7 +4,7 @@ use std::error::Error;
 
 use onionskin::membership::MembershipError;
 use onionskin::seen::SeenError;
-use onionskin::{AvoidError, DedupError, ReportError, RunError, ScanError};
+use onionskin::{AvoidError, DedupError, ExplainError, ReportError, RunError, ScanError};
 use onionskin_similar::SimilarError;
 use onionskin_store::{StagingError, TableError};
 use pyo3::create_exception;
@@ -95,6 +95,9 @@ fn cause(error: &(dyn Error + 'static)) -> Cause {
         }
         Some(AvoidError::Similar(error)) => return cause(error.as_ref()),
         _ => {}
+    }
+    if let Some(ExplainError::Atlas(_) | ExplainError::Table(_)) = error.downcast_ref::<ExplainError>() {
+        return Cause::Atlas;
     }
     if matches!(error.downcast_ref(), Some(SeenError::Busy(_))) {
         return Cause::Busy;

@@ -2,6 +2,7 @@
 
 mod arrow;
 mod error;
+mod explain;
 mod minhash;
 mod progress;
 mod recipe;
@@ -23,6 +24,8 @@ mod _onionskin {
     use crate::arrow::PyArrowArray;
     #[pymodule_export]
     use crate::error::{AtlasError, BusyError, InputError, OnionskinError};
+    #[pymodule_export]
+    use crate::explain::{explain, pdf_worker};
     #[pymodule_export]
     use crate::minhash::{MinHashCore, optimal_bands};
     #[pymodule_export]

@@ -74,6 +74,7 @@ pub(crate) struct ScanArgs<'py> {
     text_digests: bool,
     any_status: bool,
     pdf: String,
+    pdf_worker: Vec<String>,
     max_record_bytes: String,
     max_bad_records: Option<u64>,
     commit_bytes: Option<u64>,
@@ -102,7 +103,7 @@ impl ScanArgs<'_> {
             format: self.format.as_deref().map(parse).transpose()?,
             max_record_bytes: parse::<MemoryBudget>(&self.max_record_bytes)?.bytes(),
             any_status: self.any_status,
-            extract: ExtractOptions { pdf, ..ExtractOptions::default() },
+            extract: ExtractOptions { pdf, pdf_worker: self.pdf_worker.clone(), ..ExtractOptions::default() },
             ..Options::default()
         };
         self.resources.apply(&mut params.memory, &mut params.threads)?;

@@ -151,6 +151,13 @@ def test_threads_may_share_one(texts: list[str]) -> None:
         assert all(verdict.is_exact for verdict in seen.check_many(texts))
 
 
+def test_what_was_added_survives_a_program_that_forgets_to_close(tmp_path: Path) -> None:
+    program = f"from onionskin import Deduplicator\nseen = Deduplicator({str(tmp_path / 'index')!r})\nseen.add('one text of many', id='a')"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with Deduplicator.load(tmp_path / "index") as seen:
+        assert len(seen) == 1
+
+
 def test_what_was_added_survives_a_kill(tmp_path: Path) -> None:
     program = f"""
 import os, signal

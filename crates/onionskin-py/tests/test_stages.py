@@ -42,7 +42,7 @@ def test_the_whole_job_and_its_parts_agree(make_web: Callable[..., Path], tmp_pa
     assert tree(tmp_path / "whole") == tree(tmp_path / "parts")
     again = onionskin.run(web, tmp_path / "whole", text_is_html=True, with_report=False)
     assert set(again.outcomes.values()) == {"was_there"} and again.scan is None
-    told = done.to_dict()
+    told = json.loads(json.dumps(done.to_dict()))
     assert told["scan"]["documents"] == 60 and "60 documents on 4 sites" in repr(done.scan)
     assert "<table>" in done.scan._repr_html_()
     with pytest.raises(AttributeError):
@@ -116,6 +116,38 @@ def test_dedup_and_avoid(mirrored: Path, tmp_path: Path) -> None:
     assert onionskin.avoid(mirrored, format="prefixes").texts
     with pytest.raises(ValueError, match="known are all"):
         onionskin.avoid(mirrored, kinds=["strange"])
+
+
+def test_explain(mirrored: Path) -> None:
+    same = onionskin.explain(mirrored, 0, 15)
+    assert same.text_equal and same.resemblance == 1.0 and same.only_in_a == same.only_in_b == [] and same.same_site is False
+    near = onionskin.explain(mirrored, "http://mirror0.example.org/docs/p0.html", "2-0")
+    assert 0.8 < near.resemblance < 1.0 and len(near.only_in_a) == len(near.only_in_b) == 1 and "changed" in near.only_in_b[0]
+    assert near.overlaps[0].chunking == "w4" and near.clusters[0] == near.clusters[1] is not None
+    assert "<mark" in near._repr_html_() and near.to_dict()["overlaps"][0]["chunking"] == "w4"
+    with pytest.raises(onionskin.OnionskinError, match="nobody"):
+        onionskin.explain(mirrored, 0, "nobody")
+
+
+def test_pdf_is_read_in_a_process_of_its_own(tmp_path: Path) -> None:
+    stream = b"BT /F1 12 Tf 72 700 Td (Letters in a portable document) Tj ET"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R /Resources << /Font << /F1 5 0 R >> >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
+    data, places = b"%PDF-1.4\n", []
+    for number, body in enumerate(objects, 1):
+        places.append(len(data))
+        data += b"%d 0 obj\n%s\nendobj\n" % (number, body)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    data += b"xref\n0 6\n0000000000 65535 f \n%strailer\n<< /Size 6 /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (table, len(data))
+    folder = tmp_path / "in" / "example.org"
+    folder.mkdir(parents=True)
+    (folder / "a.pdf").write_bytes(data)
+    assert onionskin.scan(tmp_path / "in", tmp_path / "atlas").tokens == 5
 
 
 def big_input(path: Path, megabytes: int) -> Path:

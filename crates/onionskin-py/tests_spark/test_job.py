@@ -225,3 +225,29 @@ def test_wrong_words_are_told(spark: SparkSession, scanned: Path, tmp_path: Path
         job.collections(spark, atlas)
     with pytest.raises(ValueError, match="tolerant"):
         job.collections(spark, atlas, merge="loose")
+
+
+@pytest.mark.skipif(MASTER != "local[2]", reason="a whole job in a driver of its own: once is enough")
+def test_the_command_line_by_spark_submit(web: Path, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    import pyspark
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(arguments, capture_output=True, text=True)
+
+    script = call(sys.executable, "-m", "onionskin.spark", "--path").stdout.strip()
+    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
+    settings = ["spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1", "spark.sql.shuffle.partitions=2"]
+    conf = [word for setting in settings for word in ("--conf", setting)]
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    ours = tmp_path / "ours"
+    told = call(submit, "--master", MASTER, *conf, script, "run", str(web), "-o", str(ours), "--json", "--keep", "longest")
+    assert told.returncode == 0, told.stderr
+    lines = [json.loads(line) for line in told.stdout.splitlines() if line.startswith("{")]
+    assert [line["type"] for line in lines] == ["scan", "similar", "collections"]
+    assert "similar: candidates" in told.stderr and not (ours / "_work").exists()
+    same_atlas(ours, by_the_program(web, tmp_path / "theirs", {"keep": "longest"}, {}))
+    wrong = call(sys.executable, "-m", "onionskin.spark", "similar", str(tmp_path / "nowhere"), "--master", MASTER)
+    assert wrong.returncode == 2 and "error: " in wrong.stderr and "manifest.json" in wrong.stderr

@@ -1,15 +1,17 @@
 //! What the tests of several stages share.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use onionskin_store::cancel::{self, Cancel};
 use onionskin_store::staging::StageKind;
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind, Method, PairRow};
 use onionskin_store::{MemoryBudget, StageParams, Staging, Table};
 use serde_json::json;
 
-use crate::{Quiet, ScanParams, scan};
+use crate::{Event, Progress, Quiet, ScanParams, scan};
 
 /// Scans inputs with little memory and many tasks.
 pub(crate) fn scan_into(inputs: &[&Path], atlas: &Path, recipe: &str) {
@@ -85,4 +87,27 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         }
     }
     found
+}
+
+/// Says stop after some events.
+pub(crate) struct CancelAfter {
+    cancel: Cancel,
+    left: Cell<u32>,
+}
+
+impl CancelAfter {
+    /// Does a stage that is stopped after so many events.
+    pub fn events<T>(n: u32, stage: impl FnOnce(&dyn Progress) -> T) -> T {
+        let stopper = CancelAfter { cancel: Cancel::default(), left: Cell::new(n) };
+        cancel::with(&stopper.cancel.clone(), || stage(&stopper))
+    }
+}
+
+impl Progress for CancelAfter {
+    fn event(&self, _: Event<'_>) {
+        match self.left.get() {
+            0 => self.cancel.cancel(),
+            left => self.left.set(left - 1),
+        }
+    }
 }

@@ -35,12 +35,14 @@ from ._onionskin import (
     text_fingerprint,
     tokens,
 )
-from ._stages import avoid, collections, dedup, report, run, scan, similar
+from ._stages import avoid, collections, dedup, explain, report, run, scan, similar
 from ._summaries import (
     AvoidEntry,
     AvoidSummary,
     CollectionsSummary,
     DedupSummary,
+    Explanation,
+    Overlap,
     ReportSummary,
     RunSummary,
     ScanSummary,
@@ -59,10 +61,12 @@ __all__ = [
     "CollectionsSummary",
     "DedupSummary",
     "Deduplicator",
+    "Explanation",
     "FeatureFilter",
     "InputError",
     "Member",
     "OnionskinError",
+    "Overlap",
     "Recipe",
     "Replica",
     "ReportSummary",
@@ -78,6 +82,7 @@ __all__ = [
     "collections",
     "containment",
     "dedup",
+    "explain",
     "features",
     "report",
     "resemblance",

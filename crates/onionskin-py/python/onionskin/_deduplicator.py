@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ from typing import Any, Union
 
 from . import _onionskin
 from ._onionskin import Recipe, Verdict
+from ._types import Texts
 
 Id = Union[str, int]
 
@@ -41,7 +43,7 @@ class Deduplicator:
     id are numbered as they are added.
 
     Additions are seen by checks at once. They are safe against kills and power cuts when a batch has been added, after every thousandth single
-    addition, and after `commit`, `save` and `close`.
+    addition, after `commit`, `save` and `close`, and when the program ends by itself.
     """
 
     def __init__(
@@ -80,6 +82,9 @@ class Deduplicator:
             kind = "str" if self._index.names else "int"
             raise ValueError(f"the ids of this index are {kind}; say ids={kind}")
         self._lock = threading.Lock()
+        if self._temporary is None:
+            # What was added and not yet made safe is, when the object goes or the program ends.
+            weakref.finalize(self, self._index.close)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threshold: float | None = None, memory: int | str = "256M", threads: int | None = None) -> Deduplicator:
@@ -143,7 +148,7 @@ class Deduplicator:
             raise TypeError(f"a text is a str, not {type(text).__name__}; many texts go to {mode}_many")
         return self._index.batch([text], self._ids([id]) if id is not None else None, mode, None, _COMMIT_EVERY)[0]
 
-    def _many(self, texts: Any, ids: Iterable[Id] | None, mode: str, column: str | None) -> list[Verdict]:
+    def _many(self, texts: Texts, ids: Iterable[Id] | None, mode: str, column: str | None) -> list[Verdict]:
         verdicts = self._index.batch(texts, self._ids(ids), mode, column, 1 << 20)
         if mode != "check":
             self._index.commit()
@@ -174,7 +179,7 @@ class Deduplicator:
         """
         return self._one(text, None, "check")
 
-    def add_many(self, texts: Any, ids: Iterable[Id] | None = None, *, column: str | None = None) -> list[Verdict]:
+    def add_many(self, texts: Texts, ids: Iterable[Id] | None = None, *, column: str | None = None) -> list[Verdict]:
         """Adds documents, in order: each is compared with those before it. `texts` is a list of str or Arrow data; `column` names the column of a table.
 
         >>> Deduplicator().add_many(["a b c d e", "f g h i j", "A B C D E!"], ids=["x", "y", "z"])
@@ -182,7 +187,7 @@ class Deduplicator:
         """
         return self._many(texts, ids, "add", column)
 
-    def add_if_new_many(self, texts: Any, ids: Iterable[Id] | None = None, *, column: str | None = None) -> list[Verdict]:
+    def add_if_new_many(self, texts: Texts, ids: Iterable[Id] | None = None, *, column: str | None = None) -> list[Verdict]:
         """Adds those documents that are new, in order.
 
         >>> [verdict.added for verdict in Deduplicator().add_if_new_many(["a b c d e", "f g h i j", "A B C D E!"])]
@@ -190,7 +195,7 @@ class Deduplicator:
         """
         return self._many(texts, ids, "add_if_new", column)
 
-    def check_many(self, texts: Any, *, column: str | None = None) -> list[Verdict]:
+    def check_many(self, texts: Texts, *, column: str | None = None) -> list[Verdict]:
         """Looks for documents and adds nothing.
 
         >>> [verdict.is_new for verdict in Deduplicator().check_many(["a b c d e", "a b c d e"])]

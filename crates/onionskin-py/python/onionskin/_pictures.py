@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._atlas import Cluster, Collection
+    from ._summaries import Explanation
 
 # Told apart without seeing red and green, in grey, on light and on dark (after Okabe and Ito).
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072b2", "#d55e00", "#009e73", "#7f7f7f"
@@ -34,8 +35,8 @@ def cluster(of: Cluster) -> str:
     """The centre, and around it the others, the further away the less they resemble it."""
     others = sorted((member for member in of.members if not member.is_centre), key=lambda member: (-member.resemblance, member.doc))
     shown, hidden = others[:_MEMBERS], max(0, len(others) - _MEMBERS)
-    width, height = 640.0, 420.0
-    x, y, near, far = width / 2, height / 2, 60.0, 165.0
+    width, height = 640.0, 440.0
+    x, y, near, far = width / 2, height / 2 + 10, 60.0, 165.0
     lowest = min((member.resemblance for member in shown), default=1.0)
     scale = max(1.0 - lowest, 1e-9)
     label = f"Cluster {of.id}: {len(of)} documents around {of.centre.name}"
@@ -64,15 +65,11 @@ def cluster(of: Cluster) -> str:
             right = math.cos(angle) >= 0
             anchor = "start" if right else "end"
             room = (width - at_x if right else at_x) - 14
-            text = _short(member.name.removeprefix("https://").removeprefix("http://"), max(6, int(room / 6.2)))
+            text = _short(member.name.removeprefix("https://").removeprefix("http://"), max(6, int(room / 6.8)))
             names.append(
                 f"<text x='{at_x + (10 if right else -10):.1f}' y='{at_y + 4:.1f}' font-size='11' text-anchor='{anchor}' {_FONT}>{escape(text)}</text>"
             )
-    centre = (
-        f"<circle cx='{x}' cy='{y}' r='11' fill='{_GREEN}'><title>{escape(of.centre.name)}: the centre</title></circle>"
-        f"<text x='{x}' y='{y + 26}' font-size='11' text-anchor='middle' {_FONT}>"
-        f"{escape(_short(of.centre.name.removeprefix('https://').removeprefix('http://'), 44))}</text>"
-    )
+    centre = f"<circle cx='{x}' cy='{y}' r='11' fill='{_GREEN}'><title>{escape(of.centre.name)}: the centre</title></circle>"
     legend = (
         f"<g font-size='12' {_FONT}><circle cx='16' cy='{height - 16}' r='7' fill='{_GREEN}'/><text x='28' y='{height - 12}'>centre</text>"
         f"<rect x='86' y='{height - 21}' width='11' height='11' rx='2' fill='{_BLUE}'/><text x='102' y='{height - 12}'>exact copy</text>"
@@ -80,7 +77,12 @@ def cluster(of: Cluster) -> str:
         + (f"<text x='{width - 8}' y='{height - 12}' text-anchor='end'>{hidden} more are not drawn</text>" if hidden else "")
         + "</g>"
     )
-    title = f"<text x='8' y='18' font-size='14' font-weight='600' {_FONT}>Cluster {of.id}: {len(of)} documents</text>"
+    # Beside the centre the name would lie across what leads to the others.
+    around = escape(_short(of.centre.name.removeprefix("https://").removeprefix("http://"), 90))
+    title = (
+        f"<text x='8' y='18' font-size='14' font-weight='600' {_FONT}>Cluster {of.id}: {len(of)} documents</text>"
+        f"<text x='8' y='34' font-size='11' {_FONT}>around {around}</text>"
+    )
     return _svg(width, height, label, [title, *body, *spokes, *dots, centre, *names, legend])
 
 
@@ -167,3 +169,43 @@ def table(name: str, num_rows: int, schema: dict[str, str], rows: Sequence[dict[
     lines = "".join("<tr>" + "".join(f"<td>{escape(_short(str(value), 60))}</td>" for value in row.values()) + "</tr>" for row in rows)
     words = f"{escape(name)}: {num_rows:,} rows" + (f", the first {len(rows)}" if num_rows > len(rows) else "")
     return f"<div><p>{words}</p><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
+
+
+#: Letters of a text that are shown.
+_LETTERS = 20_000
+
+
+def _marked(stretches: Sequence[tuple[str, bool]]) -> str:
+    out, left = [], _LETTERS
+    for text, shared in stretches:
+        if left <= 0:
+            out.append(" …")
+            break
+        shown = escape(_short(text, left))
+        left -= len(text)
+        # What differs is marked, by a line as well as by colour.
+        out.append(shown if shared else f"<mark style='background:{_ORANGE}33;color:inherit;text-decoration:underline'>{shown}</mark>")
+    return "".join(out)
+
+
+def explanation(of: Explanation) -> str:
+    """Both texts side by side; what one has alone is marked."""
+
+    def name(document: dict[str, Any]) -> str:
+        return escape(str(document["url"] or document["id"] or f"doc:{document['doc']}"))
+
+    rows = "".join(
+        f"<tr><td>{escape(one.chunking)}</td><td>{one.shared} of {one.size_a} and {one.size_b}</td><td>{one.resemblance:.3f}</td>"
+        f"<td>{one.containment_a:.3f}</td><td>{one.containment_b:.3f}</td></tr>"
+        for one in of.overlaps
+    )
+    head = "<tr><th>chunks</th><th>shared</th><th>resemblance</th><th>of the first</th><th>of the second</th></tr>"
+    if of.unreadable is not None:
+        texts = f"<p>The texts cannot be shown: {escape(of.unreadable)}</p>"
+    else:
+        cell = "width:50%;vertical-align:top;text-align:left;white-space:pre-wrap;overflow-wrap:anywhere;padding:6px 12px 6px 0"
+        texts = (
+            f"<table style='width:100%;table-layout:fixed'><thead><tr><th style='{cell}'>{name(of.a)}</th><th style='{cell}'>{name(of.b)}</th></tr></thead>"
+            f"<tbody><tr><td style='{cell}'>{_marked(of.text_a)}</td><td style='{cell}'>{_marked(of.text_b)}</td></tr></tbody></table>"
+        )
+    return f"<div><table><thead>{head}</thead><tbody>{rows}</tbody></table>{texts}</div>"

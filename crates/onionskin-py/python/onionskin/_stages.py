@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, Union
@@ -14,6 +15,8 @@ from ._summaries import (
     AvoidSummary,
     CollectionsSummary,
     DedupSummary,
+    Explanation,
+    Overlap,
     ReportSummary,
     RunSummary,
     ScanSummary,
@@ -102,7 +105,16 @@ def _scan_args(**values: Any) -> dict[str, Any]:
     values["max_record_bytes"] = str(values["max_record_bytes"])
     values["resources"] = _resources(values.pop("memory"), values.pop("threads"))
     values.setdefault("commit_bytes", None)
+    values["pdf_worker"] = _pdf_worker()
     return values
+
+
+def _pdf_worker() -> list[str]:
+    """A process of its own for every PDF, so that a hostile file harms nobody; none where Python is part of another program."""
+    if not sys.executable:
+        return []
+    place = str(Path(__file__).resolve().parent.parent)
+    return [sys.executable, "-c", f"import sys; sys.path.insert(0, {place!r}); from onionskin._onionskin import pdf_worker; pdf_worker()"]
 
 
 def similar(
@@ -352,3 +364,19 @@ def avoid(
             beside.replace(folder / name)
     done["entries"] = [AvoidEntry(**entry) for entry in done["entries"]]
     return _make(AvoidSummary, done)
+
+
+def explain(atlas: PathLike, a: int | str, b: int | str, *, base: PathLike | None = None) -> Explanation:
+    """Why two documents are alike: what they share by every chunking that was kept, and their texts side by side, in a notebook as a picture.
+
+    Documents are called by number, address or id. `base` is the folder below which inputs with relative names are now.
+
+    >>> from onionskin.testing import small_atlas
+    >>> found = explain(small_atlas(), 1, "http://b.example/roses")
+    >>> round(found.resemblance, 2), found.same_site, found.only_in_a, found.only_in_b
+    (0.88, False, ['name.'], ['word.'])
+    """
+    called = [f"doc:{one}" if isinstance(one, int) else one for one in (a, b)]
+    done = _onionskin.explain(os.fspath(atlas), called[0], called[1], os.fspath(base) if base is not None else None, _pdf_worker())
+    done["overlaps"] = [Overlap(**overlap) for overlap in done["overlaps"]]
+    return Explanation(**done)

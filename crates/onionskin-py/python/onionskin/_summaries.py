@@ -14,12 +14,21 @@ def _grouped(value: Any) -> str:
     return f"{value:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") if isinstance(value, int) else str(value)
 
 
+def _plain(value: Any) -> Any:
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    return value
+
+
 class _Summary:
     """Shared by all: `to_dict`, and a table in notebooks."""
 
     def to_dict(self) -> dict[str, Any]:
         """All fields as a dictionary of plain values."""
-        return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
+        fields: dict[str, Any] = dataclasses.asdict(self)  # type: ignore[call-overload]
+        return {name: _plain(value) for name, value in fields.items()}
 
     def _repr_html_(self) -> str:
         from html import escape
@@ -240,3 +249,58 @@ class AvoidSummary(_Summary):
             f"AvoidSummary({_grouped(len(self.entries))} copies in {_grouped(self.rules)} rules: "
             f"{_grouped(self.skipped_pages)} of {_grouped(self.pages)} pages can be skipped, {_grouped(self.lost_pages)} of them unique)"
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class Overlap(_Summary):
+    """What two documents share in one chunking, as sets."""
+
+    chunking: str
+    size_a: int
+    size_b: int
+    shared: int
+    resemblance: float
+    containment_a: float
+    containment_b: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation(_Summary):
+    """Two documents and everything that speaks for or against their being copies. `text_a` and `text_b` are their texts in stretches, each with whether the other has it
+    too; `unreadable` says why where they cannot be read again."""
+
+    a: dict[str, Any]
+    b: dict[str, Any]
+    overlaps: list[Overlap]
+    estimate: float | None
+    features: tuple[int, int, int] | None
+    text_equal: bool | None
+    payload_equal: bool | None
+    same_site: bool | None
+    clusters: list[int | None]
+    text_a: list[tuple[str, bool]] = dataclasses.field(repr=False)
+    text_b: list[tuple[str, bool]] = dataclasses.field(repr=False)
+    unreadable: str | None
+
+    @property
+    def resemblance(self) -> float:
+        """The resemblance by the chunking that sketches are made of."""
+        return self.overlaps[0].resemblance if self.overlaps else 0.0
+
+    @property
+    def only_in_a(self) -> list[str]:
+        """Stretches of the first text that the second has not."""
+        return [text.strip() for text, shared in self.text_a if not shared]
+
+    @property
+    def only_in_b(self) -> list[str]:
+        """Stretches of the second text that the first has not."""
+        return [text.strip() for text, shared in self.text_b if not shared]
+
+    def __repr__(self) -> str:
+        return f"Explanation(doc {self.a['doc']} and doc {self.b['doc']}: resemblance {self.resemblance:.3f})"
+
+    def _repr_html_(self) -> str:
+        from ._pictures import explanation
+
+        return explanation(self)

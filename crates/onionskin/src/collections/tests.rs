@@ -10,6 +10,7 @@ use onionskin_testkit::{Preset, ReplicaSpec, TargetSpec, Web as Generated, WebSp
 use serde_json::json;
 
 use super::*;
+use crate::testing::CancelAfter;
 use crate::avoid::{AvoidParams, avoid, simulate_crawl};
 use crate::evaluate::{MirrorScore, evaluate_mirrors};
 use crate::progress::Quiet;
@@ -200,6 +201,24 @@ fn a_run_that_was_stopped_ends_in_the_same_bytes() {
         assert!(summary.resumed);
         assert!(made.tables() == expected, "stopped after {stop} steps");
     }
+}
+
+#[test]
+fn a_search_for_mirrors_stops_when_it_is_told_and_goes_on() {
+    let made = Made::of(&WebSpec::of(Preset::Demo, 700, 4));
+    made.find(Merge::Tolerant);
+    let expected = made.tables();
+    let params = made.params(Merge::Tolerant);
+    let mut stops = 0;
+    for patience in 0..20 {
+        match CancelAfter::events(patience, |progress| collections(&params, progress)) {
+            Ok(_) => break,
+            Err(error) => assert!(error.to_string().starts_with("stopped on request"), "{error}"),
+        }
+        stops += 1;
+    }
+    assert!((2..20).contains(&stops), "{stops} stops");
+    assert!(made.tables() == expected);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use onionskin_testkit::{Composer, Preset, WarcOptions, Web, WebSpec};
 
 use super::*;
 use crate::progress::Quiet;
-use crate::testing::files;
+use crate::testing::{CancelAfter, files};
 
 fn demo_web(pages: u64) -> Web {
     Web::new(&WebSpec::of(Preset::Demo, pages, 7)).unwrap()
@@ -88,6 +88,27 @@ fn a_scan_that_was_stopped_ends_in_the_same_bytes() {
             }
         }
     }
+    assert_eq!(files(&atlas), files(&whole));
+}
+
+/// The same when it is told to stop, which is an error and no panic.
+#[test]
+fn a_scan_stops_when_it_is_told_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = write_web(&demo_web(500), folder.path());
+    let whole = folder.path().join("whole");
+    scan(&params(&inputs, &whole), &Quiet).unwrap();
+    let atlas = folder.path().join("stopped");
+    let mut stops = 0;
+    for patience in [0, 2, 20, 60, 1000] {
+        match CancelAfter::events(patience, |progress| scan(&params(&inputs, &atlas), progress)) {
+            Ok(_) => break,
+            Err(error) => assert!(error.to_string().starts_with("stopped on request"), "{error}"),
+        }
+        stops += 1;
+        assert!(!atlas.join("manifest.json").exists());
+    }
+    assert!(stops >= 3, "{stops} stops");
     assert_eq!(files(&atlas), files(&whole));
 }
 

@@ -8,6 +8,7 @@ use onionskin_testkit::naive::{line_chunks, naive_overlap, naive_pairs, shingles
 use onionskin_testkit::{Composer, Preset, Web, WebSpec};
 
 use super::*;
+use crate::testing::CancelAfter;
 use crate::progress::Quiet;
 use crate::{ScanParams, scan};
 
@@ -194,6 +195,28 @@ fn threads_memory_and_stops_do_not_change_a_byte() {
             assert!(bytes == &expected[name], "{name} differs after {stops} stops");
         }
     }
+}
+
+#[test]
+fn a_search_stops_when_it_is_told_and_goes_on() {
+    let made = made(Preset::Zipf, 1000);
+    let mut params = made.params();
+    similar(&params, &Quiet).unwrap();
+    let expected = made.tables();
+    // Of another clustering, so that nothing is there yet.
+    params.clustering = Clustering::Transitive;
+    similar(&params, &Quiet).unwrap();
+    params.clustering = Clustering::Centred;
+    let mut stops = 0;
+    for patience in 0..9 {
+        match CancelAfter::events(patience, |progress| similar(&params, progress)) {
+            Ok(_) => break,
+            Err(error) => assert!(error.to_string().starts_with("stopped on request"), "{error}"),
+        }
+        stops += 1;
+    }
+    assert!((2..9).contains(&stops), "{stops} stops");
+    assert!(made.tables() == expected);
 }
 
 #[test]
