@@ -366,6 +366,7 @@ pub(crate) struct ReportArgs {
 
 /// Writes the report.
 #[pyfunction]
+#[expect(clippy::result_large_err, reason = "the error of the stage, once a call")]
 pub(crate) fn report<'py>(
     py: Python<'py>,
     args: ReportArgs,

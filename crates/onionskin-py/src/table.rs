@@ -151,7 +151,6 @@ fn schema_of(table: &Table, files: &[PathBuf]) -> PyResult<SchemaRef> {
 /// Rows of a table as Python has them.
 #[pyclass(frozen, module = "onionskin._onionskin", name = "TableRows")]
 pub(crate) struct Rows {
-    #[expect(clippy::type_complexity, reason = "an iterator in a box")]
     batches: std::sync::Mutex<Box<dyn Iterator<Item = Result<arrow_array::RecordBatch, ArrowError>> + Send>>,
 }
 

@@ -10,11 +10,11 @@ use onionskin_testkit::{Preset, ReplicaSpec, TargetSpec, Web as Generated, WebSp
 use serde_json::json;
 
 use super::*;
-use crate::testing::CancelAfter;
 use crate::avoid::{AvoidParams, avoid, simulate_crawl};
 use crate::evaluate::{MirrorScore, evaluate_mirrors};
 use crate::progress::Quiet;
 use crate::similar::Search;
+use crate::testing::CancelAfter;
 use crate::{ScanParams, SimilarParams, scan, similar};
 
 struct Made {

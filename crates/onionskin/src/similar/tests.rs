@@ -8,8 +8,8 @@ use onionskin_testkit::naive::{line_chunks, naive_overlap, naive_pairs, shingles
 use onionskin_testkit::{Composer, Preset, Web, WebSpec};
 
 use super::*;
-use crate::testing::CancelAfter;
 use crate::progress::Quiet;
+use crate::testing::CancelAfter;
 use crate::{ScanParams, scan};
 
 struct Made {
