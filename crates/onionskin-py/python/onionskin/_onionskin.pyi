@@ -48,6 +48,7 @@ __all__ = [
     "similar",
     "sketch",
     "sketches",
+    "spark",
     "text_fingerprint",
     "tokens",
 ]

@@ -147,9 +147,10 @@ fn components_by_themselves_are_the_search() {
         let ours: Vec<(u32, u32, i64, String)> = (0..)
             .zip(&found)
             .flat_map(|(group, found)| {
-                found.members.iter().map(move |member| {
-                    (group, member.slot, member.doc, member.role.as_str().to_owned())
-                })
+                found
+                    .members
+                    .iter()
+                    .map(move |member| (group, member.slot, member.doc, member.role.as_str().to_owned()))
             })
             .collect();
         assert_eq!(ours, members, "{merge}");

@@ -23,7 +23,8 @@ fn units_in_any_order_are_the_scan() {
     fs::create_dir_all(inputs.join("pages")).unwrap();
     let mut warc = fs::File::create(inputs.join("a.warc")).unwrap();
     web.write_warc(&mut warc, 0..web.n_pages(), Default::default(), &mut |_, _| {}).unwrap();
-    let lines: String = (0..200).map(|n| format!("{{\"text\": \"line {n} of a file that is cut\"}}\n")).collect();
+    let lines: String =
+        (0..200).map(|n| format!("{{\"text\": \"line {n} of a file that is cut\"}}\n")).collect();
     fs::write(inputs.join("b.jsonl"), lines + "{broken\n").unwrap();
     for n in 0..20 {
         fs::write(inputs.join(format!("pages/{n}.html")), format!("<p>page {n} of a folder</p>")).unwrap();
@@ -98,7 +99,9 @@ fn rows_of_a_table_follow_the_rules_of_parquet() {
     let bad: Vec<_> = result.bad_records().collect();
     assert_eq!((bad[0].0, bad[0].1.as_str()), ("missing_text", "table, row 8"));
     let mut seen = Vec::new();
-    result.documents(|document| seen.push((document.offset, document.tokens, document.host.map(str::to_owned))));
+    result.documents(|document| {
+        seen.push((document.offset, document.tokens, document.host.map(str::to_owned)))
+    });
     assert_eq!(seen, [(7, 4, Some("a.org".to_owned())), (9, 0, Some("a.org".to_owned()))]);
 }
 
