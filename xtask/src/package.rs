@@ -62,7 +62,11 @@ pub(crate) fn test() -> anyhow::Result<()> {
     let interpreter = python("python-package-tests", TEST_PACKAGES)?;
     install(&interpreter, &wheel)?;
     let tests = format!("{FOLDER}/tests");
-    step("the package", &mut command(&interpreter, &["-m", "pytest", "-q", &tests]))?;
+    // A million documents through the online filter take half a minute.
+    step(
+        "the package",
+        command(&interpreter, &["-m", "pytest", "-q", &tests]).env("ONIONSKIN_SLOW_TESTS", "1"),
+    )?;
     let sources = format!("{FOLDER}/python/onionskin");
     let typed = format!("{FOLDER}/tests/typed.py");
     let config = format!("{FOLDER}/pyproject.toml");

@@ -170,3 +170,26 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert ended.returncode == -signal.SIGKILL
     with Deduplicator.load(tmp_path / "index") as seen:
         assert len(seen) == 2 and seen.check("First text of a batch!").like_id == "a"
+
+
+def test_memory_is_bounded() -> None:
+    """Documents in batches, in a process of its own. A million of them stay within a gigabyte; a tenth, which is what is run unless there is time, within half of it."""
+    slow = "ONIONSKIN_SLOW_TESTS" in os.environ
+    documents, most = (1_000_000, 1000 << 20) if slow else (100_000, 500 << 20)
+    program = f"""
+import random, resource
+from onionskin import Deduplicator
+generator = random.Random(3)
+words = ["w%d" % n for n in range(20000)]
+copies = 0
+with Deduplicator(ids=int) as seen:
+    for first in range(0, {documents}, 10_000):
+        texts = [" ".join(generator.choices(words, k=40)) for _ in range(9_000)]
+        texts += texts[:1_000]
+        copies += sum(verdict.is_exact for verdict in seen.add_many(texts, ids=range(first, first + 10_000)))
+    assert len(seen) == {documents} and copies == {documents // 10}, (len(seen), copies)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    told = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    peak = int(told) * (1 if sys.platform == "darwin" else 1024)
+    assert peak < most, peak

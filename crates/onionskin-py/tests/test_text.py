@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
 import random
+import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -165,6 +169,28 @@ def test_the_filter_is_the_papers() -> None:
         onionskin.FeatureFilter.choose(1.5)
     svg = f._repr_svg_()
     assert svg.startswith("<svg") and "6x14r2" in svg
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_stops_a_long_list() -> None:
+    program = '''
+import random, time, onionskin
+generator = random.Random(1)
+texts = [" ".join(generator.choices("abcdefghij", k=800)) for _ in range(2000)] * 300
+print("go", flush=True)
+try:
+    onionskin.sketches(texts, threads=1)
+except KeyboardInterrupt:
+    print(time.time(), flush=True)
+'''
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "go\n"
+    time.sleep(0.3)
+    sent = time.time()
+    child.send_signal(signal.SIGINT)
+    last = child.stdout.read()
+    assert child.wait() == 0 and last, "it ended before it was interrupted"
+    assert float(last) - sent < 2.0
 
 
 def test_the_interpreter_is_free_meanwhile() -> None:
