@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -17,7 +19,7 @@ _PAGES = [
 
 
 def small_atlas(*, similar: bool = False, collections: bool = False) -> Path:
-    """An atlas of six pages in a temporary folder, two clusters of copies among them.
+    """An atlas of six pages in a temporary folder, two clusters of copies among them. It is removed when the program ends.
 
     >>> from onionskin import Atlas
     >>> Atlas(small_atlas())["documents"].num_rows
@@ -26,6 +28,7 @@ def small_atlas(*, similar: bool = False, collections: bool = False) -> Path:
     from . import _stages
 
     folder = Path(tempfile.mkdtemp(prefix="onionskin-small-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with open(folder / "pages.jsonl", "w", encoding="utf-8") as file:
         for url, text in _PAGES:
             print(json.dumps({"url": url, "text": text}), file=file)
