@@ -149,8 +149,9 @@ def accuracy(texts):
 def deduplicate(n, batch):
     """A million documents through `Deduplicator`, in a process of its own, whose memory is what it says."""
     program = f"""
-import json, random, resource, time
-import onionskin
+import json, random, sys, time
+sys.path.append({str(pathlib.Path(__file__).parent)!r})
+import common, onionskin
 words = ["w%d" % i for i in range(20000)]
 generator = random.Random(3)
 seen = onionskin.Deduplicator(ids=int)
@@ -174,7 +175,7 @@ for first in range(0, {n}, {batch}):
         copies += verdict.is_exact
 took = time.perf_counter() - start - made
 print(json.dumps({{"documents": len(seen), "new": new, "copies": copies, "seconds": took, "index_bytes": seen.stats()["bytes"],
-                   "peak_memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}}))
+                   "peak_memory": common.peak_memory()}}))
 """
     result = common.measure(sys.executable, "-c", program)
     result["documents_per_second"] = result["documents"] / result["seconds"]
