@@ -18,7 +18,9 @@ cargo xtask bench similar [--mb N] [--large-mb N] [--growth-mb N] [--only PEER,.
 cargo xtask bench collections [--pages N] [--memory SIZE]  the search for mirrors at 1, 2, 4 and 8 times a web
 cargo xtask bench python [--documents N] [--seen N]  kernel calls from Python against rensa and datasketch; a million documents through Deduplicator
 cargo xtask bench serve [--pages N] [--memory SIZE]  searching under load, and ten thousand connections that say nothing
+cargo xtask bench spark [--pages N M]   the whole job on Spark, one and two executors, against the program
 cargo xtask package                     build the Python package, install it where nothing else is, and test it
+cargo xtask spark                       test the package on Spark 4 and 3.5, with a debug build of the program that is there
 cargo xtask fuzz [TARGET] [--seconds N | --runs N]  run the fuzz targets, all or one, 60 seconds each
 ";
 

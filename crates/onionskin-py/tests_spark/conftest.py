@@ -28,6 +28,15 @@ MASTER = os.environ.get("ONIONSKIN_SPARK_MASTER", "local-cluster[2,1,1024]")
 PROGRAM = os.environ.get("ONIONSKIN", "onionskin")
 
 
+#: What processes of Spark look for. Executors that a worker starts look for the worker's Spark, by the version of its Scala.
+SURROUNDINGS = {
+    "PYSPARK_PYTHON": sys.executable,
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    "SPARK_HOME": str(Path(pyspark.__file__).parent),
+    "SPARK_SCALA_VERSION": "2.13" if pyspark.__version__.startswith("4") else "2.12",
+}
+
+
 def program(*arguments: object) -> str:
     """Runs the program; what it prints."""
     return subprocess.run([PROGRAM, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
@@ -59,7 +68,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     jars = Path(pyspark.__file__).parent / "jars" / "*"
     base = ["java", "-cp", str(jars), "-Xmx512m", "--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
     address, port = "127.0.0.1", free_port()
-    environment = {**os.environ, "SPARK_HOME": str(Path(pyspark.__file__).parent), "SPARK_LOCAL_IP": address}
+    environment = {**os.environ, **SURROUNDINGS}
     started = []
 
     def start(*arguments: str) -> None:
@@ -84,11 +93,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    # Executors of a local cluster look for Spark where the driver has it.
-    os.environ.setdefault("SPARK_HOME", str(Path(pyspark.__file__).parent))
-    os.environ.setdefault("SPARK_SCALA_VERSION", "2.13" if pyspark.__version__.startswith("4") else "2.12")
+    os.environ.update(SURROUNDINGS)
     session = (
         SparkSession.builder.master(master)
         .appName("onionskin tests")

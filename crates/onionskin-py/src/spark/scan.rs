@@ -322,24 +322,26 @@ pub(super) fn domains(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     Ok(MadeRows(table(columns).map_err(failed)?))
 }
 
-/// What a manifest says of Parquet files: (path, content) to (path, rows, bytes, xxh3).
+/// What a manifest says of Parquet files: (path), or (path, content) where the file is elsewhere, to (path, rows, bytes, xxh3).
 #[pyfunction]
 pub(super) fn file(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let (mut paths, mut sums) = (StringBuilder::new(), StringBuilder::new());
     let (mut rows, mut lengths) = (Vec::new(), Vec::new());
     for batch in rows_of(data)? {
         let columns = Columns(&batch);
-        let (path, content) =
-            (columns.texts("path").map_err(failed)?, columns.bytes("content").map_err(failed)?);
+        let path = columns.texts("path").map_err(failed)?;
+        let content = columns.bytes("content").ok();
         for row in 0..batch.num_rows() {
-            let bytes = content.get(row).unwrap_or_default();
             let name = path.get(row).unwrap_or_default();
-            let wrong = |error| refused(format!("{name}: {error}"));
-            let file = SerializedFileReader::new(bytes::Bytes::copy_from_slice(bytes)).map_err(wrong)?;
+            let bytes = match &content {
+                Some(content) => bytes::Bytes::copy_from_slice(content.get(row).unwrap_or_default()),
+                None => std::fs::read(name).map_err(|error| refused(format!("{name}: {error}")))?.into(),
+            };
             paths.append_value(name);
-            rows.push(file.metadata().file_metadata().num_rows());
             lengths.push(bytes.len() as i64);
-            sums.append_value(format!("{:016x}", xxh3_64(bytes)));
+            sums.append_value(format!("{:016x}", xxh3_64(&bytes)));
+            let file = SerializedFileReader::new(bytes).map_err(|error| refused(format!("{name}: {error}")))?;
+            rows.push(file.metadata().file_metadata().num_rows());
         }
     }
     let columns: Vec<(&str, ArrayRef)> = vec![

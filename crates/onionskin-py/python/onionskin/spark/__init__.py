@@ -399,7 +399,7 @@ def collections(
         numbers = work.numbered("groups", groups, ["component", "nth"], "group").select("component", "nth", "group")
 
         def table(what: int, columns: str) -> DataFrame:
-            return found.where(F.col("what") == what).join(F.broadcast(numbers), ["component", "nth"]).select(*columns.split())
+            return found.where(F.col("what") == what).join(numbers, ["component", "nth"]).select(*columns.split())
 
         of_groups = table(0, "group kind name replicas slots sites pages bytes duplicate_pages duplicate_bytes is_noise evidence")
         of_replicas = table(

@@ -13,9 +13,9 @@ from .. import __version__
 from ._files import Files
 from ._work import each
 
-#: Rows of a file: large enough to be worth opening, small enough to be read whole when it is checked.
-ROWS_PER_FILE = {"chunks": 50_000_000, "documents": 1_000_000, "sketches": 1_000_000}
-OTHER_ROWS = 10_000_000
+#: Rows of a file: about a hundred megabytes, worth opening, and small enough to be a value in a row when it is checked.
+ROWS_PER_FILE = {"chunks": 12_000_000, "documents": 500_000, "sketches": 250_000, "features": 2_000_000}
+OTHER_ROWS = 4_000_000
 
 TABLES_OF_SCAN = ("documents", "sites", "links", "sketches", "features")
 TABLES_OF_SIMILAR = ("pairs", "clusters", "cluster_stats")
@@ -59,10 +59,18 @@ class AtlasFiles:
         """What the manifest says of tables: checksums are taken where the files are, all in one go."""
         if not tables:
             return {}
-        folders = [self.files.path(folder(table)) for table in tables]
-        content = self.spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(folders)
         schema = "path string, rows long, bytes long, xxh3 string"
-        found = each(content.select("path", "content"), schema, "file").collect()
+        seen = self.files.listed([folder(table) for table in tables], ".parquet")
+        if seen is not None:
+            # Files that executors see themselves need not go through Spark.
+            paths = self.spark.createDataFrame([(path,) for path in seen], "path string").repartition(max(1, min(len(seen), 1000)))
+            found = each(paths, schema, "file").collect()
+        else:
+            folders = [self.files.path(folder(table)) for table in tables]
+            content = self.spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(folders)
+            # One file a batch: each may be a hundred megabytes.
+            spread = content.select("path", "content").repartition(1000, "path")
+            found = each(spread, schema, "file").collect()
         entries: dict[str, dict[str, Any]] = {table: {"rows": 0, "files": []} for table in tables}
         by_folder = {folder(table): table for table in tables}
         for row in sorted(found, key=lambda row: str(row["path"])):
@@ -129,6 +137,9 @@ def settings(spark: SparkSession) -> dict[str, str | None]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.skewJoin.enabled": "true",
+        # Rows carry the chunks of whole documents: ten thousand of them, the default, may be gigabytes. Newer versions count bytes, too.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
     }
     before: dict[str, str | None] = {}
     for key, value in wanted.items():

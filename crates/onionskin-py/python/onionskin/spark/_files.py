@@ -57,6 +57,18 @@ class Files:
     def _own(self, name: str) -> str:
         return os.path.join(self._local, name) if self._local is not None else f"{self.root}/{name}"
 
+    def listed(self, folders: list[str], ending: str) -> list[str] | None:
+        """The files of folders, with their paths; `None` where Python does not see them."""
+        if self._local is None:
+            return None
+        root = os.path.abspath(self._local)
+        return [
+            os.path.join(root, folder, name)
+            for folder in folders
+            for name in sorted(os.listdir(os.path.join(root, folder)))
+            if name.endswith(ending) and not name.startswith((".", "_"))
+        ]
+
     def exists(self, name: str) -> bool:
         path = self._own(name)
         if self._local is not None:

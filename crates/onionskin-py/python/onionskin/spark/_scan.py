@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: Tasks of a file that can be entered in the middle that make a unit: 64 MB of JSON lines, 256 MB of compressed WARC.
 TASKS_OF_UNIT = 8
 
+#: Bytes that go to Spark at a time, about.
+BATCH_BYTES = 16 << 20
+
 #: Bad records that the manifest tells one by one.
 EXAMPLES = 20
 
@@ -86,9 +89,12 @@ def schema_of(recipe: Recipe) -> str:
 
 
 def _rows(stream: Any) -> Iterator[pa.RecordBatch]:
+    """Rows in batches that are not too large for whoever takes them: a task may be a hundred megabytes of pages."""
     import pyarrow as pa
 
-    yield from pa.table(stream).to_batches()
+    table = pa.table(stream)
+    rows = max(1, table.num_rows * BATCH_BYTES // max(table.nbytes, 1))
+    yield from table.to_batches(max_chunksize=rows)
 
 
 def _note(template: Mapping[str, Any], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
