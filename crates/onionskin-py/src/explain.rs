@@ -1,5 +1,6 @@
 //! Why two documents are alike.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use onionskin::explain::{Block, DocumentFacts, Overlap};
@@ -35,6 +36,17 @@ fn overlap<'py>(py: Python<'py>, overlap: &Overlap) -> PyResult<Bound<'py, PyDic
     Ok(dict)
 }
 
+/// Stretches as text. What stands between two, white space mostly, goes with the first.
+fn stretches<'a>(whole: &'a str, ranges: &[(Range<usize>, bool)]) -> Vec<(&'a str, bool)> {
+    let begins = ranges.iter().map(|(range, _)| range.start).skip(1).chain([whole.len()]);
+    let told = ranges.iter().zip(begins).map(|((range, shared), next)| {
+        // Stretches that do not ascend are shown as they are.
+        let end = if next >= range.end { next } else { range.end };
+        (whole.get(range.start..end).unwrap_or_default(), *shared)
+    });
+    told.collect()
+}
+
 /// Two documents and everything that speaks for or against their being copies.
 #[pyfunction]
 pub(crate) fn explain<'py>(
@@ -59,36 +71,33 @@ pub(crate) fn explain<'py>(
     dict.set_item("payload_equal", found.payload_equal)?;
     dict.set_item("same_site", found.same_site)?;
     dict.set_item("clusters", found.clusters.map(|row| row.map(|row| row.cluster)))?;
-    // Stretches of both texts in order: what they are, and whether they are in both.
-    let mut sides: [Vec<(&str, bool)>; 2] = [Vec::new(), Vec::new()];
-    let mut unreadable = None;
+    // Stretches of both texts in order, and whether they are in both.
+    let mut sides: [Vec<(Range<usize>, bool)>; 2] = [Vec::new(), Vec::new()];
+    let (mut whole, mut unreadable) = (["", ""], None);
     match &found.texts {
         Err(error) => unreadable = Some(error.to_string()),
         Ok(texts) => {
             let comparison = &texts.comparison;
-            let whole = [comparison.text_a.as_str(), comparison.text_b.as_str()];
+            whole = [&comparison.text_a, &comparison.text_b];
             for block in &comparison.blocks {
                 match block {
                     Block::Same(nth) => {
                         if let Some(passage) = comparison.passages.get(*nth) {
-                            sides[0].push((&whole[0][passage.a.clone()], true));
-                            sides[1].push((&whole[1][passage.b.clone()], true));
+                            sides[0].push((passage.a.clone(), true));
+                            sides[1].push((passage.b.clone(), true));
                         }
                     }
                     Block::Differ { a, b } => {
-                        for (side, (stretches, text)) in sides.iter_mut().zip([(a, whole[0]), (b, whole[1])])
-                        {
-                            let told =
-                                stretches.iter().map(|one| (&text[one.range.clone()], one.moved.is_some()));
-                            side.extend(told);
+                        for (side, stretches) in sides.iter_mut().zip([a, b]) {
+                            side.extend(stretches.iter().map(|one| (one.range.clone(), one.moved.is_some())));
                         }
                     }
                 }
             }
         }
     }
-    dict.set_item("text_a", &sides[0])?;
-    dict.set_item("text_b", &sides[1])?;
+    dict.set_item("text_a", stretches(whole[0], &sides[0]))?;
+    dict.set_item("text_b", stretches(whole[1], &sides[1]))?;
     dict.set_item("unreadable", unreadable)?;
     Ok(dict)
 }
