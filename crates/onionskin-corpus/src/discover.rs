@@ -313,16 +313,8 @@ impl Discovery<'_> {
         self.push(Source { name, bytes, format, encoding, location: Location::File(path) });
     }
 
-    /// Each WARC file in a WACZ is a source of its own.
     fn push(&mut self, source: Source) {
-        if source.format == Format::Wacz
-            && let Ok(members) = wacz_members(&source)
-        {
-            self.sources.extend(members);
-        } else {
-            // A WACZ that cannot be opened is told of when it is read.
-            self.sources.push(source);
-        }
+        self.sources.extend(expanded(source));
     }
 
     fn finish_tree(&mut self) {
@@ -340,6 +332,17 @@ impl Discovery<'_> {
             location: Location::Tree(Arc::new(files)),
         });
     }
+}
+
+/// Each WARC file in a WACZ is a source of its own.
+pub(crate) fn expanded(source: Source) -> Vec<Source> {
+    if source.format == Format::Wacz
+        && let Ok(members) = wacz_members(&source)
+    {
+        return members;
+    }
+    // A WACZ that cannot be opened is told of when it is read.
+    vec![source]
 }
 
 fn wacz_members(source: &Source) -> Result<Vec<Source>, WaczError> {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha1::{Digest, Sha1};
 
-use crate::discover::DiscoverError;
+use crate::discover::{DiscoverError, expanded};
 use crate::feed::Feed;
 use crate::options::{Format, Options};
 use crate::sniff::{Encoding, HEAD_BYTES, sniff};
@@ -81,22 +81,23 @@ impl fmt::Debug for Stream {
 
 impl Source {
     /// An input whose bytes somebody else has read, from a store that this program does not know. Its format is seen by its content as in
-    /// [`discover`](crate::discover()); a WACZ is not taken apart.
+    /// [`discover`](crate::discover()); each WARC file in a WACZ is a source of its own.
     ///
     /// # Errors
     ///
     /// When it is neither text nor in a known format.
-    pub fn in_memory(name: &str, bytes: Arc<[u8]>, options: &Options) -> Result<Source, DiscoverError> {
+    pub fn in_memory(name: &str, bytes: Arc<[u8]>, options: &Options) -> Result<Vec<Source>, DiscoverError> {
         let file_name = name.rsplit('/').next().unwrap_or_default();
         let sniffed = sniff(&bytes[..bytes.len().min(HEAD_BYTES)], file_name);
         let format = options.format.or(sniffed.format).ok_or_else(|| DiscoverError::unknown(name))?;
-        Ok(Source {
+        let source = Source {
             name: name.to_owned(),
             bytes: bytes.len() as u64,
             format,
             encoding: sniffed.encoding,
             location: Location::Memory(bytes),
-        })
+        };
+        Ok(expanded(source))
     }
 
     /// How many tasks the source is cut into, where that is known without decoding it, so that workers can begin anywhere; `None` when one

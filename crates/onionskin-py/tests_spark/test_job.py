@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 from onionskin import spark as job
 
 
-def executors() -> list[int]:
-    """The executor processes below this one, or below what it has started."""
+def executors(application: str) -> list[int]:
+    """The executor processes of an application, and of no other."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -28,18 +28,19 @@ def executors() -> list[int]:
                 command = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if b"CoarseGrainedExecutorBackend" in command:
+            if b"CoarseGrainedExecutorBackend" in command and application.encode() in command:
                 found.append(int(entry.name))
     return sorted(found)
 
 
 def test_features_and_mirrors_with_an_executor_killed(spark: SparkSession, web: Path, tmp_path: Path) -> None:
     killed: list[int] = []
+    application = spark.sparkContext.applicationId
 
     def kill(step: str) -> None:
         # In the middle of a step, not before it.
         time.sleep(0.7)
-        alive = executors()
+        alive = executors(application)
         if alive:
             os.kill(alive[0], signal.SIGKILL)
             killed.append(alive[0])
@@ -57,7 +58,7 @@ def test_features_and_mirrors_with_an_executor_killed(spark: SparkSession, web: 
     for thread in threads:
         thread.join()
     if MASTER.startswith("local-cluster"):
-        assert len(killed) == 2 and not set(killed) & set(executors())
+        assert len(killed) == 2 and not set(killed) & set(executors(application))
     theirs = by_the_program(web, tmp_path / "theirs", {}, {})
     same_atlas(tmp_path / "ours", theirs)
     counts = json.loads((theirs / "manifest.json").read_text())["counts"]
@@ -158,6 +159,113 @@ def test_rows_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
         job.scan(spark, frame.select("text"), str(tmp_path / "none"))
     with pytest.raises(ValueError, match="no column 'body'"):
         job.scan(spark, frame, str(tmp_path / "none"), text_field="body")
+
+
+@pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
+@pytest.mark.parametrize("keep", ["earliest", "prefer:b.example,a.example"])
+def test_rare_things(spark: SparkSession, tmp_path: Path, keep: str) -> None:
+    import onionskin
+
+    web = rare_web(tmp_path / "rare.warc")
+    inputs = [str(web), str(tmp_path / "b.html"), str(tmp_path / "a.html"), str(tmp_path / "in.wacz")]
+    job.scan(spark, inputs, str(tmp_path / "ours"))
+    # From the tables alone, as after a scan by the program.
+    shutil.rmtree(tmp_path / "ours" / "_work")
+    job.similar(spark, str(tmp_path / "ours"), keep=keep, threshold=0.5)
+    job.collections(spark, str(tmp_path / "ours"))
+    onionskin.scan(inputs, tmp_path / "theirs")
+    onionskin.similar(tmp_path / "theirs", recall=False, keep=keep, threshold=0.5)
+    onionskin.collections(tmp_path / "theirs")
+    same_atlas(tmp_path / "ours", tmp_path / "theirs")
+    counts = json.loads((tmp_path / "theirs" / "manifest.json").read_text())["counts"]
+    assert counts["revisits"] == 2 and counts["empty_documents"] >= 1 and counts["similar.exact_copies"] >= 4
+    rules = tables(tmp_path / "theirs", ["url_rules"])["url_rules"]
+    assert len(rules) >= 2
+
+
+def rare_web(path: Path) -> Path:
+    """Revisits, equal payloads, dates before 1900, a parameter that stands twice, pages with and without www, an empty page; and two files and an archive beside it."""
+    import hashlib
+    import zipfile
+
+    def record(kind: str, url: str, date: str, body: bytes, digest: str | None = None) -> bytes:
+        http = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + (body if kind == "response" else b"")
+        head = ["WARC/1.0", f"WARC-Type: {kind}", f"WARC-Target-URI: {url}", f"WARC-Date: {date}", "Content-Type: application/http; msgtype=response"]
+        head += [f"WARC-Payload-Digest: {digest}"] if digest else []
+        if kind == "revisit":
+            head.append("WARC-Profile: http://netpreserve.org/warc/1.0/revisit/identical-payload-digest")
+        head.append(f"Content-Length: {len(http)}")
+        return "\r\n".join(head).encode() + b"\r\n\r\n" + http + b"\r\n\r\n"
+
+    def page(n: int, changed: bool = False) -> bytes:
+        words = " ".join(f"word{n}x{at}" for at in range(60)) + (" another ending of it" if changed else "")
+        links = "".join(f'<a href="/p{at}.html">{at}</a>' for at in range(6))
+        return f"<html><title>page {n}</title><p>{words}</p>{links}</html>".encode()
+
+    def sha1(body: bytes) -> str:
+        import base64
+
+        return "sha1:" + base64.b32encode(hashlib.sha1(body).digest()).decode()
+
+    records = []
+    for host, date in [("a.example", "2020-05-01T00:00:00Z"), ("www.a.example", "1850-01-01T00:00:00Z"), ("b.example", "2019-01-01T00:00:00Z")]:
+        for n in range(6):
+            changed = host == "b.example" and n % 2 == 0
+            records.append(record("response", f"http://{host}/p{n}.html", date, page(n, changed)))
+    records.append(record("revisit", "http://c.example/again", "2021-01-01T00:00:00Z", b"", sha1(page(1))))
+    records.append(record("revisit", "http://c.example/p0.html", "2021-01-01T00:00:00Z", b"", sha1(page(0, True))))
+    records.append(record("response", "http://c.example/empty", "2021-01-01T00:00:00Z", b"<html></html>"))
+    for n in range(5):
+        records.append(record("response", f"http://d.example/s?id={n}&x=1&x=1", "2021-01-01T00:00:00Z", page(50 + n)))
+        records.append(record("response", f"http://d.example/s?id={n}", "2021-01-01T00:00:00Z", page(50 + n)))
+    path.write_bytes(b"".join(records))
+    (path.parent / "a.html").write_bytes(page(90))
+    (path.parent / "b.html").write_bytes(page(91))
+    with zipfile.ZipFile(path.parent / "in.wacz", "w") as archive:
+        archive.writestr("datapackage.json", "{}")
+        archive.writestr("archive/one.warc", record("response", "http://e.example/x", "2021-01-01T00:00:00Z", page(70)))
+        archive.writestr("archive/two.warc", record("response", "http://e.example/y", "2021-01-01T00:00:00Z", page(71)))
+    return path
+
+
+@pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
+def test_an_archive_through_spark(spark: SparkSession, tmp_path: Path) -> None:
+    rare_web(tmp_path / "rare.warc")
+    found = job.scan(spark, ["file://" + str(tmp_path / "in.wacz")], str(tmp_path / "atlas"), io="spark")
+    assert found.counts["documents"] == 2
+    urls = {dict(row)["url"] for row in tables(tmp_path / "atlas", ["documents"])["documents"]}
+    assert urls == {"http://e.example/x", "http://e.example/y"}
+
+
+@pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
+def test_a_run_is_taken_up_and_changed_inputs_are_seen(spark: SparkSession, tmp_path: Path) -> None:
+    source, atlas = tmp_path / "in.jsonl", str(tmp_path / "atlas")
+    source.write_text("".join(json.dumps({"id": str(n), "text": " ".join(f"w{n % 3}x{at}" for at in range(30))}) + "\n" for n in range(9)))
+
+    class Stop(Exception):
+        pass
+
+    def stop(stage: str, step: str) -> None:
+        if (stage, step) == ("similar", "near"):
+            raise Stop
+
+    with pytest.raises(Stop):
+        job.run(spark, str(source), atlas, progress=stop)
+    done = job.run(spark, str(source), atlas, keep_work=True)
+    assert "rows" in done[0].resumed and "candidates" in done[1].resumed
+    # Nothing links to anything: no collections, as in the program.
+    assert [summary.stage for summary in done] == ["scan", "similar"]
+    assert done[1].counts["similar.clusters"] == 3
+    with open(source, "a") as file:
+        file.write(json.dumps({"id": "9", "text": "one more"}) + "\n")
+    with pytest.raises(FileExistsError, match="overwrite"):
+        job.scan(spark, str(source), atlas)
+    again = job.scan(spark, str(source), atlas, overwrite=True)
+    assert again.counts["documents"] == 10 and not again.resumed
+    # What an earlier search found is of other documents.
+    assert "pairs" not in json.loads((tmp_path / "atlas" / "manifest.json").read_text())["tables"]
+    with pytest.raises(ValueError, match="no table pairs"):
+        job.read(spark, atlas, "pairs")
 
 
 @pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")

@@ -128,10 +128,8 @@ impl Survivor {
         match self {
             Survivor::Smallest | Survivor::MostLinked => 0,
             Survivor::Longest => row.tokens,
-            Survivor::Earliest => row.fetched_at.map_or(0, |time| {
-                // Earlier is more; any date is more than none.
-                (i64::MAX - time.max(i64::MIN + 2)) as u64
-            }),
+            // Earlier is more, also before 1970; any date is more than none.
+            Survivor::Earliest => row.fetched_at.map_or(0, |time| (!(time as u64 ^ 1 << 63)).max(1)),
             Survivor::Preferred(places) => {
                 let from = |place: &String| {
                     row.source.starts_with(place.as_str())
@@ -193,6 +191,9 @@ mod tests {
             priority("earliest") > Survivor::Earliest.priority(&DocumentRow { fetched_at: Some(6), ..row })
         );
         assert!(priority("earliest") > Survivor::Earliest.priority(&DocumentRow { fetched_at: None, ..row }));
+        let at = |time| Survivor::Earliest.priority(&DocumentRow { fetched_at: Some(time), ..row });
+        let times = [i64::MIN, -3_786_912_000_000_000, -1, 0, 1, i64::MAX - 1];
+        assert!(times.is_sorted_by(|a, b| at(*a) > at(*b)) && at(i64::MAX) > 0);
         assert_eq!(
             ["prefer:a.org,b.org", "prefer:b.or", "prefer:crawl-1", "prefer:https://b.org/,c"].map(priority),
             [1, 0, 1, 2]

@@ -82,6 +82,7 @@ fn read(batches: &[RecordBatch]) -> Result<BTreeMap<i64, Component>, ArrowError>
         );
         let (url, title) = (columns.texts("url")?, columns.texts("title")?);
         let (host, domain) = (columns.texts("host")?, columns.texts("domain")?);
+        let (group, replica) = (columns.maybe_longs("group")?, columns.maybe_longs("replica")?);
         let small = |value: Option<i64>| u32::try_from(value.unwrap_or(0)).unwrap_or(u32::MAX);
         for row in 0..batch.num_rows() {
             let home = found.entry(component.value(row)).or_default();
@@ -102,8 +103,20 @@ fn read(batches: &[RecordBatch]) -> Result<BTreeMap<i64, Component>, ArrowError>
                 host: host.get(row).map(str::to_owned),
                 domain: domain.get(row).map(str::to_owned),
                 site_pages: small(site_pages[row]),
+                near: group[row].zip(replica[row]).map(|(group, replica)| (group as u32, replica as u32)).into_iter().collect(),
             });
         }
+    }
+    // A page that is near several replicas came once for each.
+    for component in found.values_mut() {
+        component.pages.sort_by_key(|page| page.doc);
+        component.pages.dedup_by(|later, first| {
+            let same = later.doc == first.doc && first.cluster.is_none() && later.cluster.is_none();
+            if same {
+                first.near.append(&mut later.near);
+            }
+            same
+        });
     }
     Ok(found)
 }

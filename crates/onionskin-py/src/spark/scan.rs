@@ -33,19 +33,25 @@ pub(super) fn extractors(reading: &str) -> PyResult<BTreeMap<String, String>> {
     Ok(parts::extractors(&options(reading)?))
 }
 
-/// A unit of the plan: source, input, nth, name, bytes, format, first task, tasks.
-type UnitRow = (u32, String, u32, String, u64, String, u32, Option<u32>);
+/// A unit of the plan: source, inputs, nth, name, bytes, format, first task, tasks.
+type UnitRow = (u32, Vec<String>, u32, String, u64, String, u32, Option<u32>);
 
-/// Plans the inputs.
+/// Plans the inputs; tells also what they are, in one word that changes when one of them does.
 #[pyfunction]
-pub(super) fn plan(py: Python<'_>, inputs: Vec<String>, reading: &str, tasks: u32) -> PyResult<Vec<UnitRow>> {
+pub(super) fn plan(
+    py: Python<'_>,
+    inputs: Vec<String>,
+    reading: &str,
+    tasks: u32,
+) -> PyResult<(Vec<UnitRow>, String)> {
     let options = options(reading)?;
     let units = py.detach(|| parts::plan(&inputs, &options, tasks)).map_err(refused)?;
     let row = |unit: parts::Unit| {
         let (first, tasks) = unit.tasks;
-        (unit.source, unit.input, unit.nth, unit.name, unit.bytes, unit.format.to_string(), first, tasks)
+        (unit.source, unit.inputs, unit.nth, unit.name, unit.bytes, unit.format.to_string(), first, tasks)
     };
-    Ok(units.into_iter().map(row).collect())
+    let identity = parts::fingerprint(&units);
+    Ok((units.into_iter().map(row).collect(), identity))
 }
 
 /// Reads pieces of the inputs, task by task.
@@ -66,11 +72,11 @@ impl Worker {
     }
 
     /// Begins to read a unit of the plan.
-    #[pyo3(signature = (input, nth, name, first, tasks=None))]
+    #[pyo3(signature = (inputs, nth, name, first, tasks=None))]
     fn unit(
         &self,
         py: Python<'_>,
-        input: &str,
+        inputs: Vec<String>,
         nth: u32,
         name: &str,
         first: u32,
@@ -78,18 +84,17 @@ impl Worker {
     ) -> PyResult<()> {
         py.detach(|| {
             let mut inner = self.inner.lock().map_err(refused)?;
-            inner.1 = Some(inner.0.unit((input, nth), name, (first, tasks)).map_err(refused)?);
+            inner.1 = Some(inner.0.unit((&inputs, nth), name, (first, tasks)).map_err(refused)?);
             Ok(())
         })
     }
 
-    /// Begins to read an input whose bytes are here; returns its format.
-    fn content(&self, name: &str, bytes: &Bound<'_, PyBytes>) -> PyResult<String> {
+    /// Begins to read an input whose bytes are here.
+    fn content(&self, name: &str, bytes: &Bound<'_, PyBytes>) -> PyResult<()> {
         let mut inner = self.inner.lock().map_err(refused)?;
         let reading = inner.0.bytes(name, bytes.as_bytes().into()).map_err(refused)?;
-        let format = reading.format().to_string();
         inner.1 = Some(reading);
-        Ok(format)
+        Ok(())
     }
 
     /// The rows of the next task; `None` when all are done.
@@ -181,8 +186,8 @@ impl<'a> ScanRows<'a> {
         let number = i64::from(task.task);
         task.documents(|document| self.document([source, number, document.row() as i64], &document));
         let at = [source, number, 0];
-        for (code, place, reason) in task.bad_records() {
-            self.note(BAD_RECORD, at, [Some(code), Some(&place), Some(&reason)], 1);
+        for (nth, (code, place, reason)) in (0..).zip(task.bad_records()) {
+            self.note(BAD_RECORD, [source, number, nth], [Some(code), Some(&place), Some(&reason)], 1);
         }
         for (reason, count) in task.skipped() {
             self.note(SKIPPED, at, [None, None, Some(&reason)], count as i64);

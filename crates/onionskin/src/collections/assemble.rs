@@ -48,6 +48,7 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), SimilarError> {
             component_of: &component_of,
             members: batch,
             linked_from: &linked_from,
+            near: None,
         };
         for described in batch.groups()? {
             described.write(&mut run.staging, number)?;
@@ -130,6 +131,8 @@ pub(crate) struct Batch<'a> {
     /// Component and document, sorted.
     pub members: &'a [(u32, u32)],
     pub linked_from: &'a LinkedFrom,
+    /// Pages near replicas, where they are known already.
+    pub near: Option<&'a [(u32, nearby::Place)]>,
 }
 
 impl Batch<'_> {
@@ -137,7 +140,14 @@ impl Batch<'_> {
     pub(crate) fn groups(&self) -> Result<Vec<Described>, SimilarError> {
         let (pages, mut groups) = self.copies()?;
         let near = if self.growth.merge == Merge::Tolerant {
-            let near = nearby::take_in(self.material, self.web, self.component_of, &pages, &mut groups)?;
+            let near = nearby::take_in(
+                self.material,
+                self.web,
+                self.component_of,
+                &pages,
+                self.near,
+                &mut groups,
+            )?;
             // What was taken in may be the page that stands highest.
             for group in &mut groups {
                 let linked_from = |doc| self.linked_from.of(doc);

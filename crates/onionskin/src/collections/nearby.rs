@@ -16,18 +16,27 @@ use super::assemble::path_of;
 use super::pages::{Material, Pages};
 
 /// A replica: group and number.
-type Place = (u32, u32);
+pub(crate) type Place = (u32, u32);
 
-/// Takes pages nearby into the groups, and marks what replicas only link to. Returns what is known of the pages that were looked at.
+/// Takes pages nearby into the groups, and marks what replicas only link to; `known` are those that stand densely enough, sorted, where somebody has counted already. Returns what is known of the pages that were looked at.
 pub(super) fn take_in(
     material: &dyn Material,
     web: &Web,
     component_of: &[u32],
     pages: &Pages,
+    known: Option<&[(u32, Place)]>,
     groups: &mut [Group],
 ) -> Result<Pages, SimilarError> {
-    let density = Density::new(groups, pages);
-    let (near, kept) = Regions::new(groups, pages).candidates(material, web, component_of, density)?;
+    let (near, kept) = match known {
+        Some(known) => {
+            let near = Pages::read(material, |doc| known.binary_search_by_key(&doc, |entry| entry.0).is_ok())?;
+            (near, known.to_vec())
+        }
+        None => {
+            let density = Density::new(groups, pages);
+            Regions::new(groups, pages).candidates(material, web, component_of, density)?
+        }
+    };
     let found = Links::read(material, web, groups, &kept)?;
     let reached = found.reached(&kept);
     let mut nearby: BTreeMap<Place, Vec<u32>> = BTreeMap::new();

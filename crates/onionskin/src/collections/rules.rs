@@ -82,7 +82,8 @@ fn tests(atlas: &Atlas, web: &Web, resources: &Resources) -> Result<Sorter<Test>
     let sort = |n| SortParams::new(&resources.work_dir, resources.memory.share(n, 10));
     // Hash of an address and document: as it is, and as a rewriting made it, with the rule.
     let mut plain = Sorter::<(u64, u32)>::new(sort(2))?;
-    let mut rewritten = Sorter::<(u64, (u64, u64), u32)>::new(sort(5))?;
+    // Two ways to the same outcome, as with a parameter that stands twice, are one.
+    let mut rewritten = Sorter::<(u64, (u64, u64), u32)>::new(sort(5).dedup())?;
     let mut buffer = String::new();
     for batch in atlas.documents()?.only(&["url", "tokens"]) {
         for row in batch?.rows() {
@@ -135,7 +136,7 @@ fn tests(atlas: &Atlas, web: &Web, resources: &Resources) -> Result<Sorter<Test>
 }
 
 /// Finds out what the rules that hold are, from their examples, and writes them.
-fn write(atlas: &Atlas, web: &Web, mut rules: Vec<Rule>, staging: &mut Staging) -> Result<u64, SimilarError> {
+fn write(atlas: &Atlas, web: &Web, rules: Vec<Rule>, staging: &mut Staging) -> Result<u64, SimilarError> {
     let sites = Sites::read(atlas)?;
     let mut wanted = Bits::new(web.documents().into());
     for rule in &rules {
@@ -143,8 +144,7 @@ fn write(atlas: &Atlas, web: &Web, mut rules: Vec<Rule>, staging: &mut Staging) 
         wanted.set(rule.to);
     }
     let pages = Pages::read(&OfAtlas(atlas, web.documents()), |doc| wanted.get(doc))?;
-    rules.sort_by_key(|rule| (std::cmp::Reverse(rule.support), rule.from, rule.hash));
-    let mut number = 0;
+    let mut rows = Vec::new();
     for rule in rules {
         let (from, to) = (pages.info(rule.from).url, pages.info(rule.to).url);
         let site = web.site(rule.from);
@@ -157,8 +157,8 @@ fn write(atlas: &Atlas, web: &Web, mut rules: Vec<Rule>, staging: &mut Staging) 
             }
         });
         let Some((kind, pattern, host)) = known.remove(&rule.hash) else { continue };
-        staging.url_rules()?.push(&UrlRuleRow {
-            rule: number,
+        let row = UrlRuleRow {
+            rule: 0,
             host,
             kind,
             pattern,
@@ -167,8 +167,18 @@ fn write(atlas: &Atlas, web: &Web, mut rules: Vec<Rule>, staging: &mut Staging) 
             confidence: rule.confidence(),
             example_from: from.to_owned(),
             example_to: to.to_owned(),
-        })?;
-        number += 1;
+        };
+        rows.push((rule.from, row));
     }
-    Ok(number.into())
+    // Rules that hold everywhere come before those of a host.
+    rows.sort_by(|(a_from, a), (b_from, b)| {
+        let key = |from: u32, row: &UrlRuleRow| (std::cmp::Reverse(row.support), from);
+        let words = |row: &UrlRuleRow| (row.kind.clone(), row.pattern.clone(), row.host.clone());
+        key(*a_from, a).cmp(&key(*b_from, b)).then_with(|| words(a).cmp(&words(b)))
+    });
+    for (number, (_, row)) in (0..).zip(&mut rows) {
+        row.rule = number;
+        staging.url_rules()?.push(row)?;
+    }
+    Ok(rows.len() as u64)
 }

@@ -43,6 +43,8 @@ pub struct PageRow {
     pub domain: Option<String>,
     /// Pages of its site, all in all.
     pub site_pages: u32,
+    /// The replicas that it is near, as group and replica of [`regions`], where it stands densely enough; of pages that are only near.
+    pub near: Vec<(u32, u32)>,
 }
 
 /// A component: pages that came together, pages near them, and links between all of these.
@@ -104,6 +106,7 @@ struct Numbered {
     component_of: Vec<u32>,
     members: Vec<(u32, u32)>,
     linked_from: LinkedFrom,
+    near: Vec<(u32, (u32, u32))>,
 }
 
 impl Numbered {
@@ -152,9 +155,14 @@ impl Numbered {
         }
         let links = links.iter().filter_map(|(from, to)| Some((place_of(*from)?, place_of(*to)?))).collect();
         let web = Web::new(site_of, clustered);
-        let linked = (0u32..).zip(&pages).filter(|(_, page)| page.linked_from > 0);
+        // As in the whole web, links to pages that are only near are not counted.
+        let linked = (0u32..).zip(&pages).filter(|(_, page)| page.linked_from > 0 && page.cluster.is_some());
         let linked_from = LinkedFrom(linked.map(|(at, page)| (at, page.linked_from)).collect());
-        Ok(Numbered { docs, sites, pages, links, web, known_sites, component_of, members, linked_from })
+        let near = (0u32..).zip(&pages).flat_map(|(at, page)| page.near.iter().map(move |place| (at, *place)));
+        let mut near: Vec<(u32, (u32, u32))> = near.collect();
+        near.sort_unstable();
+        near.dedup();
+        Ok(Numbered { docs, sites, pages, links, web, known_sites, component_of, members, linked_from, near })
     }
 
     fn batch(&self, growth: Growth) -> Batch<'_> {
@@ -166,6 +174,7 @@ impl Numbered {
             component_of: &self.component_of,
             members: &self.members,
             linked_from: &self.linked_from,
+            near: Some(&self.near),
         }
     }
 }
@@ -211,7 +220,7 @@ pub fn regions(component: Component, growth: Growth) -> Result<Vec<RegionRow>, S
     Ok(rows)
 }
 
-/// The collections of a component. Pages near it must be those of its [`regions`] that stand densely enough.
+/// The collections of a component. Pages near it say which replicas of its [`regions`] they are near.
 pub fn collections(component: Component, growth: Growth) -> Result<Vec<Collection>, SimilarError> {
     let numbered = Numbered::new(component)?;
     let doc = |at: u32| numbered.docs[at as usize];

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use onionskin_core::{Analyzer, Recipe};
@@ -21,8 +22,8 @@ use crate::scan::panic_message;
 pub struct Unit {
     /// The number of the source among all.
     pub source: u32,
-    /// What has to be discovered to find the source again: its path, or the input that it is part of.
-    pub input: String,
+    /// What has to be discovered to find the source again: its path, or all inputs where it is made of several.
+    pub inputs: Vec<String>,
     /// Which of the sources found there it is.
     pub nth: u32,
     /// Its name in the atlas.
@@ -69,40 +70,64 @@ pub enum UnitError {
 ///
 /// When an input does not exist, or is in no known format.
 pub fn plan(inputs: &[String], options: &Options, tasks_of_unit: u32) -> Result<Vec<Unit>, DiscoverError> {
-    if inputs.is_empty() {
-        return Err(DiscoverError::NoInput);
-    }
+    let sources = discover(inputs, options)?;
+    // Workers may stand in another folder.
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let all: Vec<String> = inputs.iter().map(|input| spelled_out(input, absolute)).collect();
     let mut units = Vec::new();
-    let mut number = 0;
-    for input in inputs {
-        for (nth, source) in (0..).zip(discover(std::slice::from_ref(input), options)?) {
-            // A file that is found by itself need not be searched for again in its folder.
-            let by_itself = source.path().filter(|_| source.format != Format::Tree);
-            let (input, nth) = match by_itself {
-                Some(path) => (path.display().to_string(), 0),
-                None => (input.clone(), nth),
-            };
-            let unit = |tasks| Unit {
-                source: number,
-                input: input.clone(),
-                nth,
-                name: source.name.clone(),
-                bytes: source.bytes,
-                format: source.format,
-                tasks,
-            };
-            match source.split(options) {
-                None => units.push(unit((0, None))),
-                Some(all) => {
-                    let step = tasks_of_unit.max(1);
-                    let starts = (0..all.max(1)).step_by(step as usize);
-                    units.extend(starts.map(|first| unit((first, Some(step.min(all - first.min(all)))))));
-                }
+    for (number, source) in (0..).zip(&sources) {
+        if source.is_stream() {
+            return Err(DiscoverError::NotFound { input: source.name.clone() });
+        }
+        // A file that is found by itself need not be searched for again in its folder.
+        let by_itself = source.path().filter(|_| source.format != Format::Tree);
+        let (inputs, nth) = match by_itself {
+            Some(path) => (vec![absolute(path)], 0),
+            None => (all.clone(), number),
+        };
+        let unit = |tasks| Unit {
+            source: number,
+            inputs: inputs.clone(),
+            nth,
+            name: source.name.clone(),
+            bytes: source.bytes,
+            format: source.format,
+            tasks,
+        };
+        match source.split(options) {
+            None => units.push(unit((0, None))),
+            Some(all) => {
+                let step = tasks_of_unit.max(1);
+                let starts = (0..all.max(1)).step_by(step as usize);
+                units.extend(starts.map(|first| unit((first, Some(step.min(all - first.min(all)))))));
             }
-            number += 1;
         }
     }
     Ok(units)
+}
+
+/// An input that means the same in every folder. Addresses of object stores do already.
+fn spelled_out(input: &str, absolute: impl Fn(&Path) -> String) -> String {
+    match input.strip_prefix('@') {
+        Some(list) => format!("@{}", absolute(Path::new(list))),
+        None if input.contains("://") => input.to_owned(),
+        None => absolute(Path::new(input)),
+    }
+}
+
+/// What the inputs are, as far as can be told without reading them: names, sizes and the times of their last change.
+pub fn fingerprint(units: &[Unit]) -> String {
+    let mut digest = xxhash_rust::xxh3::Xxh3::new();
+    for unit in units {
+        digest.update(unit.name.as_bytes());
+        digest.update(&unit.bytes.to_le_bytes());
+        for input in &unit.inputs {
+            let changed = std::fs::metadata(input).and_then(|meta| meta.modified()).ok();
+            let since = changed.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+            digest.update(&since.map_or(0, |since| since.as_nanos()).to_le_bytes());
+        }
+    }
+    format!("{:016x}", digest.digest())
 }
 
 /// Who takes the text out of what, for the manifest.
@@ -265,17 +290,11 @@ impl<'a> TaskResult<'a> {
 
 /// A unit that is being read.
 pub struct Reading {
-    source: Source,
+    /// One, or the members of an archive.
+    sources: Arc<[Source]>,
     stream: Tasks,
     next: u32,
     end: Option<u32>,
-}
-
-impl Reading {
-    /// The format of the source.
-    pub fn format(&self) -> Format {
-        self.source.format
-    }
 }
 
 /// Spells places in the input for people.
@@ -314,17 +333,17 @@ impl Worker {
     /// Begins to read a unit of the plan: the source `nth` of an input, under its name, some of its tasks or all.
     pub fn unit(
         &self,
-        (input, nth): (&str, u32),
+        (inputs, nth): (&[String], u32),
         name: &str,
         tasks: (u32, Option<u32>),
     ) -> Result<Reading, UnitError> {
-        let mut sources = discover(&[input.to_owned()], &self.options)?;
+        let mut sources = discover(inputs, &self.options)?;
         if nth as usize >= sources.len() {
-            return Err(UnitError::Gone { input: input.to_owned(), nth });
+            return Err(UnitError::Gone { input: inputs.join(", "), nth });
         }
         let mut source = sources.swap_remove(nth as usize);
         source.name = name.to_owned();
-        self.reading(source, tasks)
+        self.reading(vec![source], tasks)
     }
 
     /// Begins to read an input whose bytes somebody else has read.
@@ -332,11 +351,11 @@ impl Worker {
         self.reading(Source::in_memory(name, bytes, &self.options)?, (0, None))
     }
 
-    fn reading(&self, source: Source, (first, tasks): (u32, Option<u32>)) -> Result<Reading, UnitError> {
-        let sources: Arc<[Source]> = [source.clone()].into();
+    fn reading(&self, sources: Vec<Source>, (first, tasks): (u32, Option<u32>)) -> Result<Reading, UnitError> {
+        let sources: Arc<[Source]> = sources.into();
         let position = Position { source: 0, task: first };
-        let stream = Tasks::starting_at(sources, Arc::clone(&self.options), position)?;
-        Ok(Reading { source, stream, next: first, end: tasks.map(|tasks| first.saturating_add(tasks)) })
+        let stream = Tasks::starting_at(Arc::clone(&sources), Arc::clone(&self.options), position)?;
+        Ok(Reading { sources, stream, next: first, end: tasks.map(|tasks| first.saturating_add(tasks)) })
     }
 
     /// Reads the next task of a unit; `None` when all are done.
@@ -347,9 +366,9 @@ impl Worker {
         }
         let Some(task) = reading.stream.next_task() else { return Ok(None) };
         reading.next += 1;
-        let name = &reading.source.name;
-        self.run(task).map_err(|message| UnitError::Panic { name: name.clone(), message })?;
-        Ok(Some(self.result(number, Place::In(&reading.source))))
+        let source = &reading.sources[task.source() as usize];
+        self.run(task).map_err(|message| UnitError::Panic { name: source.name.clone(), message })?;
+        Ok(Some(self.result(number, Place::In(source))))
     }
 
     fn run(&mut self, task: Task) -> Result<(), String> {

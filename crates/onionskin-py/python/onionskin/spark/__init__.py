@@ -5,8 +5,8 @@
 
 What comes out is an atlas in Parquet, the same as that of the program `onionskin` on the same inputs: documents, pairs, clusters, collections and
 their numbers. `onionskin report`, `avoid`, `dedup` and `serve` open it as their own. Nothing here is an engine: tables are joined, grouped and written by
-Spark, through DataFrames alone (Spark Connect works), and fingerprints, verification and the growing of collections are the program's own code, called on
-Arrow batches inside the executors. The executors need this package and nothing else.
+Spark, through DataFrames alone, and fingerprints, verification and the growing of collections are the program's own code, called on
+Arrow batches inside the executors, which need this package beside what Spark needs for Arrow.
 
 Works with Spark 3.5 and 4. Every step is written to Parquet below the atlas before the next one begins; a job that was stopped goes on after its last
 whole step when it is started again.
@@ -14,9 +14,10 @@ whole step when it is started again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -25,6 +26,9 @@ from . import _mirrors, _scan, _similar
 from ._atlas import TABLES_OF_COLLECTIONS, TABLES_OF_SIMILAR, AtlasFiles, restore, settings
 from ._scan import Recipe, Scanned
 from ._work import ONE_TASK, Work
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeGuard
 
 __all__ = ["Summary", "collections", "read", "run", "scan", "similar"]
 
@@ -88,8 +92,8 @@ def scan(
 
     onionskin.Recipe(recipe)
     target = AtlasFiles(spark, atlas)
-    if target.files.exists("manifest.json") and not overwrite:
-        raise FileExistsError(f"{atlas} is an atlas already; overwrite=True replaces it")
+    if target.files.exists("manifest.json") and not overwrite and not target.files.exists("_work/scan.json"):
+        raise FileExistsError(f"{atlas} is an atlas already\nhint: overwrite=True (--overwrite) replaces it")
     reading = {
         **_scan.READING,
         "text_field": text_field,
@@ -100,11 +104,10 @@ def scan(
         "format": format,
     }
     parsed = Recipe(recipe)
-    paths = [] if isinstance(inputs, DataFrame) else [inputs] if isinstance(inputs, str) else list(inputs)
-    identity = {"inputs": paths, "recipe": recipe, "seed": seed, "reading": reading, "io": io, "format": 1}
+    identity: dict[str, Any] = {"recipe": recipe, "seed": seed, "reading": reading, "io": io, "version": onionskin.__version__}
     before = settings(spark)
     try:
-        if isinstance(inputs, DataFrame):
+        if _is_frame(inputs):
             # Nobody knows whether a table is the one of the last run.
             work = Work(spark, target.files, "scan", identity, resume=False, progress=progress)
             columns = {"text": text_field, "id": id_field, "url": url_field}
@@ -117,40 +120,61 @@ def scan(
             order = [order_by] if isinstance(order_by, str) else list(order_by or [str(fallback)])
             scanned = _scan.read_frame(spark, work, inputs, "table", present, order, parsed, seed, reading)
         else:
+            paths = [inputs] if isinstance(inputs, str) else [str(path) for path in cast("Sequence[str]", inputs)]
+            what = _scan.plan(spark, paths, reading, io)
+            identity["inputs"] = [paths, what.identity]
             work = Work(spark, target.files, "scan", identity, resume=resume, progress=progress)
-            scanned = _scan.plan_and_read(spark, work, paths, parsed, seed, reading, io)
+            if not overwrite and (done := _same_scan(target, work)):
+                return done
+            scanned = _scan.read_planned(spark, work, what, paths, parsed, seed, reading)
         if max_bad_records is not None:
             bad = scanned.rows.where(F.col("what") == _scan.BAD_RECORD).agg(F.sum("count")).first()
             found = int(bad[0] or 0) if bad else 0
             if found > max_bad_records:
                 raise ValueError(f"{found} bad records are more than the {max_bad_records} that are allowed")
-        if target.files.exists("manifest.json"):
-            # From here on it is no atlas until it is one again.
-            target.files.remove("manifest.json")
+        # From here on it is no atlas until it is one again.
+        target.clear()
         manifest = _scan.write_tables(target, scanned, seed, reading)
         # What the search needs and the tables may not have.
-        target.files.write("_work/scan.json", _dumps({"folder": work.folder, "recipe": recipe, "seed": seed}))
+        about = {"folder": work.folder, "documents": _tables_identity(manifest, ["documents"]), "recipe": recipe, "seed": seed}
+        target.files.write("_work/scan.json", json.dumps(about))
     finally:
         restore(spark, before)
     return Summary("scan", manifest["counts"], tuple(work.resumed))
 
 
-def _dumps(value: Any) -> str:
-    import json
+def _is_frame(inputs: Any) -> TypeGuard[DataFrame]:
+    # Over Spark Connect it is a class of its own.
+    return hasattr(inputs, "mapInArrow")
 
-    return json.dumps(value)
+
+def _same_scan(target: AtlasFiles, work: Work) -> Summary | None:
+    """What the scan found, when the atlas is of this very one; an error when it is of another."""
+    if not target.files.exists("manifest.json"):
+        return None
+    manifest = target.manifest()
+    about = _about(target, manifest)
+    if about is None or about["folder"] != work.folder:
+        raise FileExistsError(f"{target.files.root} is an atlas of other inputs or parameters\nhint: overwrite=True (--overwrite) replaces it")
+    counts = {name: count for name, count in manifest["counts"].items() if not name.startswith(("similar.", "collections."))}
+    return Summary("scan", counts, ("rows", "tables"))
+
+
+def _about(target: AtlasFiles, manifest: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What was left of the scan that made the documents of the atlas."""
+    if not target.files.exists("_work/scan.json"):
+        return None
+    about: dict[str, Any] = json.loads(target.files.read("_work/scan.json"))
+    same = about["documents"] == _tables_identity(manifest, ["documents"]) and about["seed"] == manifest["seed"]
+    return about if same and about["recipe"] == manifest["recipe"] else None
 
 
 def _scanned(spark: SparkSession, target: AtlasFiles, manifest: Mapping[str, Any]) -> Scanned | None:
     """The rows of the scan that made the atlas, where they are still there."""
-    import json
-
-    if not target.files.exists("_work/scan.json"):
+    about = _about(target, manifest)
+    if about is None or not target.files.exists(f"{about['folder']}/rows.done"):
         return None
-    about = json.loads(target.files.read("_work/scan.json"))
     folder = about["folder"]
-    if about["recipe"] != manifest["recipe"] or not target.files.exists(f"{folder}/rows.done"):
-        return None
     work = Work(spark, target.files, "scan", {})
     work.folder = folder
     numbered = "numbered" if target.files.exists(f"{folder}/numbered.done") else "rows"
@@ -213,7 +237,8 @@ def similar(
     elif chosen.method == "overlap":
         description["threshold"] = int(chosen.threshold)
     tables = _tables_identity(manifest, ["documents", "links"])
-    work = Work(spark, target.files, "similar", {**description, "tables": tables, "one_task": one_task}, resume=resume, progress=progress)
+    identity = {**description, "tables": tables, "one_task": one_task, "recipe": manifest["recipe"], "seed": manifest["seed"]}
+    work = Work(spark, target.files, "similar", identity, resume=resume, progress=progress)
     before = settings(spark)
     try:
         counts, found = _find_similar(target, work, scanned, chosen, recipe, cluster, keep, one_task)
@@ -226,7 +251,6 @@ def similar(
         target.publish(
             [*TABLES_OF_SIMILAR, *(f"copies.{level}" for level in own)],
             {"stages": stages, "counts": counts},
-            drop_tables=TABLES_OF_COLLECTIONS,
             drop_stages=["collections"],
             drop_counts=["collections."],
         )
@@ -267,6 +291,9 @@ def _search(
 def _find_similar(
     target: AtlasFiles, work: Work, scanned: Scanned | None, search: _similar.Search, recipe: Recipe, clustering: str, keep: str, one_task: int
 ) -> tuple[dict[str, int], dict[str, Any]]:
+    from onionskin._onionskin import spark as kernels
+
+    level = kernels.levels(search.method, search.chunking, float(search.threshold))[-1]
     documents = target.read("documents")
     copied = _similar.copies(work, documents, one_task)
     n_texts = documents.where("text_fp is not null").count()
@@ -316,6 +343,7 @@ def _find_similar(
     found_clusters: dict[str, Any] = {key: int(value or 0) for key, value in told.items() if key != "lowest_resemblance"}
     found_clusters["lowest_resemblance"] = told.get("lowest_resemblance")
     n_copies, n_near, n_members = copied.count(), near.count(), int(found_clusters["documents"])
+    target.begin([*TABLES_OF_SIMILAR, *TABLES_OF_COLLECTIONS, "copies.exact", f"copies.{level}"])
     one = F.lit(1.0)
     exact_rows = copied.select(
         F.least("doc", "centre").alias("a"),
@@ -336,9 +364,6 @@ def _find_similar(
     )
     target.write("copies.exact", own, ["doc"], 2 * n_copies)
     if search.method != "exact":
-        from onionskin._onionskin import spark as kernels
-
-        level = kernels.levels(search.method, search.chunking, float(search.threshold))[-1]
         target.write(f"copies.{level}", members.select("doc", F.col("smallest").alias("original")), ["doc"], n_members)
 
     counts = {
@@ -348,7 +373,7 @@ def _find_similar(
         "similar.clustered_documents": found_clusters["documents"],
     }
     found = {
-        "candidates": n_candidates,
+        "candidates": 0 if search.method == "overlap" or search.exact else n_candidates,
         "clusters": found_clusters,
         "exact_copies": n_copies,
         "near_pairs": n_near,
@@ -382,9 +407,9 @@ def collections(
         raise ValueError("tolerant merging needs replicas on single sites; merge='extended' or 'strict' go with any_site=True")
     target = AtlasFiles(spark, atlas)
     manifest = target.manifest()
-    for table, stage in (("links", "scan"), ("pairs", "similar"), ("clusters", "similar")):
-        if table not in manifest["tables"]:
-            raise ValueError(f"the atlas has no table {table}; run {stage} first")
+    for needed, stage in (("links", "scan"), ("pairs", "similar"), ("clusters", "similar")):
+        if needed not in manifest["tables"]:
+            raise ValueError(f"the atlas has no table {needed}; run {stage} first")
     description = {"merge": merge, "single_site": single_site, "trivial": trivial, "url_rules": url_rules}
     tables = _tables_identity(manifest, ["documents", "links", "pairs", "clusters"])
     work = Work(spark, target.files, "collections", {**description, "tables": tables, "one_task": one_task}, resume=resume, progress=progress)
@@ -408,22 +433,24 @@ def collections(
         )
         of_pages = table(2, "group replica slot doc is_virtual role")
         counts = _count_collections(of_groups)
+        target.begin(TABLES_OF_COLLECTIONS)
         target.write("collection_groups", of_groups, ["group"], counts["groups"])
         target.write("collections", of_replicas, ["group", "replica"], counts["replicas"])
         target.write("collection_pages", of_pages, ["group", "replica", "slot", "doc"], counts["pages"])
         schema = "rule long, host string, kind string, pattern string, support long, checked long, confidence double, example_from string, example_to string"
         rules = _mirrors.url_rules(work, documents, sites, clustered) if url_rules else spark.createDataFrame([], schema)
-        target.write("url_rules", rules, ["rule"], 1)
+        n_rules = rules.count()
+        target.write("url_rules", rules, ["rule"], n_rules)
         numbers_found = {
             **counts,
             "trivial_clusters": web.clusters.count(),
             "clustered_documents": clustered.count(),
             "components": components.select("component").distinct().count(),
-            "url_rules": target.read("url_rules").count(),
+            "url_rules": n_rules,
         }
-        stage = {**description, "found": numbers_found}
+        told = {**description, "found": numbers_found}
         short = {f"collections.{name}": counts[name] for name in ("groups", "replicas", "pages")}
-        target.publish(list(TABLES_OF_COLLECTIONS), {"stages": {"collections": stage}, "counts": short})
+        target.publish(list(TABLES_OF_COLLECTIONS), {"stages": {"collections": told}, "counts": short})
     finally:
         restore(spark, before)
     work.finish()
@@ -483,7 +510,9 @@ def run(
             progress=progress,
         )
     )
-    done.append(collections(spark, atlas, merge=merge, one_task=one_task, progress=progress))
+    # As the program does: what has no links has no collections.
+    if done[0].counts["links"]:
+        done.append(collections(spark, atlas, merge=merge, one_task=one_task, progress=progress))
     if not keep_work:
         AtlasFiles(spark, atlas).files.remove("_work")
     return done

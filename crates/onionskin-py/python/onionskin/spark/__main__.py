@@ -101,8 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     try:
         return _command(given)
-    except (ValueError, OSError, RuntimeError) as error:
-        print(f"error: {error}", file=sys.stderr)
+    except Exception as error:
+        # What Spark tells is long, and the trouble is in its first lines.
+        told = str(error).strip().splitlines() or [type(error).__name__]
+        print("error: " + "\n".join(told[:12]), file=sys.stderr)
         return 2
 
 
@@ -110,6 +112,7 @@ def _command(given: argparse.Namespace) -> int:
     from pyspark.sql import SparkSession
 
     from onionskin import spark as job
+    from onionskin.spark._files import Files
 
     builder = SparkSession.builder.appName("onionskin")
     if given.master:
@@ -165,7 +168,7 @@ def _command(given: argparse.Namespace) -> int:
             progress=progress,
         )
         summaries.append(found)
-    if given.command in ("run", "collections"):
+    if given.command == "collections" or (given.command == "run" and summaries[0].counts["links"]):
         grown = job.collections(
             session,
             atlas,
@@ -187,7 +190,7 @@ def _command(given: argparse.Namespace) -> int:
     if bad and not given.quiet:
         print(f"{bad:,} bad records; which: bad_record_examples in the manifest of {atlas}", file=sys.stderr)
     if given.command == "run":
-        job.AtlasFiles(session, atlas).files.remove("_work")
+        Files(session, atlas).remove("_work")
     return 0
 
 

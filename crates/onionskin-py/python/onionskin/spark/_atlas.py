@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +27,12 @@ TABLES_OF_COLLECTIONS = ("collections", "collection_pages", "collection_groups",
 def folder(table: str) -> str:
     """The folder of a table inside the atlas."""
     return table.replace(".", "/", 1)
+
+
+def _order(path: str) -> tuple[int, str]:
+    """Files in the order of their parts, also beyond part-99999."""
+    number = re.search(r"part-(\d+)", path.rsplit("/", 1)[-1])
+    return (int(number.group(1)) if number else 0, path)
 
 
 class AtlasFiles:
@@ -53,7 +61,29 @@ class AtlasFiles:
         (ordered.write.mode("overwrite").option("compression", "zstd").parquet(self.files.path(folder(table))))
 
     def read(self, table: str) -> DataFrame:
-        return self.spark.read.parquet(self.files.path(folder(table)))
+        """A table by the files that the manifest names: others may be left from a job that was killed."""
+        entry = self.manifest()["tables"].get(table)
+        if entry is None:
+            raise ValueError(f"the atlas has no table {table}")
+        paths = [self.files.path(file["path"]) for file in entry["files"]]
+        return self.spark.read.parquet(*paths) if paths else self.spark.createDataFrame([], "doc long")
+
+    def clear(self) -> None:
+        """Removes the manifest, and then the tables that it named or that an earlier job left."""
+        named = list(self.manifest()["tables"]) if self.files.exists("manifest.json") else []
+        self.files.remove("manifest.json")
+        known = [*TABLES_OF_SCAN, *TABLES_OF_SIMILAR, *TABLES_OF_COLLECTIONS, "chunks", "copies"]
+        for table in {*named, *known}:
+            self.files.remove(folder(table))
+
+    def begin(self, tables: Iterable[str]) -> None:
+        """Takes tables out of the manifest before their files are replaced: an atlas has a table whole or not at all."""
+        if not self.files.exists("manifest.json"):
+            return
+        manifest, gone = self.manifest(), set(tables)
+        if gone & set(manifest["tables"]):
+            manifest["tables"] = {name: entry for name, entry in manifest["tables"].items() if name not in gone}
+            self.files.write("manifest.json", json.dumps(manifest, indent=2))
 
     def _entries(self, tables: list[str]) -> dict[str, dict[str, Any]]:
         """What the manifest says of tables: checksums are taken where the files are, all in one go."""
@@ -69,11 +99,11 @@ class AtlasFiles:
             folders = [self.files.path(folder(table)) for table in tables]
             content = self.spark.read.format("binaryFile").option("pathGlobFilter", "*.parquet").load(folders)
             # One file a batch: each may be a hundred megabytes.
-            spread = content.select("path", "content").repartition(1000, "path")
-            found = each(spread, schema, "file").collect()
+            with one_row_batches(self.spark):
+                found = each(content.select("path", "content"), schema, "file").collect()
         entries: dict[str, dict[str, Any]] = {table: {"rows": 0, "files": []} for table in tables}
         by_folder = {folder(table): table for table in tables}
-        for row in sorted(found, key=lambda row: str(row["path"])):
+        for row in sorted(found, key=lambda row: _order(str(row["path"]))):
             above, name = row["path"].rsplit("/", 1)
             # Schemes are spelled in more than one way; folders end as they were given.
             table = next(table for end, table in by_folder.items() if above.endswith("/" + end))
@@ -90,7 +120,6 @@ class AtlasFiles:
         change: Mapping[str, Any],
         *,
         new: bool = False,
-        drop_tables: Iterable[str] = (),
         drop_stages: Iterable[str] = (),
         drop_counts: Iterable[str] = (),
     ) -> dict[str, Any]:
@@ -108,9 +137,6 @@ class AtlasFiles:
         }
         if not new:
             manifest = self.manifest()
-        for table in [table for table in manifest["tables"] if table in set(drop_tables)]:
-            del manifest["tables"][table]
-            self.files.remove(folder(table))
         for stage in list(drop_stages):
             manifest.setdefault("stages", {}).pop(stage, None)
         for start in drop_counts:
@@ -129,12 +155,27 @@ class AtlasFiles:
         return manifest
 
 
+@contextmanager
+def one_row_batches(spark: SparkSession) -> Iterator[None]:
+    """For rows that are whole files."""
+    key = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(key, None)
+    spark.conf.set(key, "1")
+    try:
+        yield
+    finally:
+        restore(spark, {key: before})
+
+
 def settings(spark: SparkSession) -> dict[str, str | None]:
     """Settings that tables depend on, changed for a job; gives those of before."""
     wanted = {
         # Dates as numbers that everybody reads.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.session.timeZone": "UTC",
+        # Dates before 1900, which crawls do claim, as they are.
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.skewJoin.enabled": "true",
         # Rows carry the chunks of whole documents: ten thousand of them, the default, may be gigabytes. Newer versions count bytes, too.

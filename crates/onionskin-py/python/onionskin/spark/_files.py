@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,11 +16,11 @@ if TYPE_CHECKING:
 
 def local_path(path: str) -> str | None:
     """The path of a folder that Python sees itself; `None` for other stores."""
-    parts = urlsplit(path)
-    if parts.scheme in ("", "file"):
-        return parts.path if parts.scheme else path
-    # One letter is a drive.
-    return path if len(parts.scheme) == 1 else None
+    if path.startswith("file:"):
+        # As Hadoop takes it: nothing in it is escaped, and no sign ends it.
+        rest = path.removeprefix("file:")
+        return "/" + rest.lstrip("/") if rest.startswith("/") else rest
+    return None if "://" in path else path
 
 
 class Files:
@@ -29,6 +28,8 @@ class Files:
 
     def __init__(self, spark: SparkSession, root: str) -> None:
         self.root = root.rstrip("/") or "/"
+        if any(sign in self.root for sign in "*?[]{}"):
+            raise ValueError(f"{root}: Spark takes * ? [ ] {{ }} in a path for a pattern; an atlas needs a name without them")
         self._local = local_path(self.root)
         self._hadoop: Any = None
         self._fsspec: Any = None
@@ -38,7 +39,7 @@ class Files:
         if jvm is not None:
             self._jvm = jvm
             place = jvm.org.apache.hadoop.fs.Path(self.root)
-            self._hadoop = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())  # type: ignore[attr-defined]
+            self._hadoop = place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
             return
         try:
             import fsspec
@@ -102,11 +103,16 @@ class Files:
                 os.fsync(file.fileno())
             os.replace(path + ".new", path)
         elif self._hadoop is not None:
-            stream = self._hadoop.create(self._jvm.org.apache.hadoop.fs.Path(path), True)
+            place = self._jvm.org.apache.hadoop.fs.Path
+            stream = self._hadoop.create(place(path + ".new"), True)
             try:
                 stream.write(bytearray(text.encode("utf-8")))
             finally:
                 stream.close()
+            # Stores differ in whether they rename onto a file that is there.
+            self._hadoop.delete(place(path), False)
+            if not self._hadoop.rename(place(path + ".new"), place(path)):
+                raise OSError(f"{path}.new could not be renamed")
         else:
             with self._fsspec.open(path, "w", encoding="utf-8") as file:
                 file.write(text)

@@ -195,7 +195,7 @@ def _bridge(web: Web, links: DataFrame, of: DataFrame) -> DataFrame:
 
 PAGES = (
     "component long, is_link boolean, doc long, to long, cluster long, site long, linked_from long, url string, title string, bytes long, "
-    "fetched_at timestamp, text_fp long, host string, domain string, site_pages long"
+    "fetched_at timestamp, text_fp long, host string, domain string, site_pages long, group long, replica long"
 )
 FOUND = (
     "what int, component long, nth long, replicas long, slots long, sites long, pages long, bytes long, duplicate_pages long, duplicate_bytes long, "
@@ -232,24 +232,27 @@ def assemble(
         told = pages.join(about, "doc").join(of_site, "site", "left").join(counts, "doc", "left")
         told = told.withColumn("is_link", F.lit(False)).withColumn("to", F.lit(None).cast("long"))
         told = told.withColumn("linked_from", F.coalesce("linked_from", F.lit(0).cast("long")))
-        homes = pages.select("doc", "component")
+        homes = pages.select("doc", "component").distinct()
         between = web.links.join(homes.select(F.col("doc").alias("src"), "component"), "src").join(
             homes.select(F.col("doc").alias("dest"), "component"), ["dest", "component"]
         )
         between = between.select("component", F.lit(True).alias("is_link"), F.col("src").alias("doc"), F.col("dest").alias("to"))
         rows = told.select(*columns).unionByName(between, allowMissingColumns=True)
-        return rows.repartition("component").select(*columns)
+        return rows.repartition(work.tasks(n_pages), "component").select(*columns)
 
     arguments = {"merge": merge, "single_site": single_site}
-    pages = members.select("component", "doc", "cluster")
+    n_pages = members.count()
+    nowhere = F.lit(None).cast("long")
+    pages = members.select("component", "doc", "cluster", nowhere.alias("group"), nowhere.alias("replica"))
     if merge == "tolerant":
         near = _nearby(work, web, documents, members, rows_of(pages), single_site)
-        pages = pages.unionByName(near.select("component", "doc", F.lit(None).cast("long").alias("cluster")))
+        n_pages += near.count()
+        pages = pages.unionByName(near.select("component", "doc", nowhere.alias("cluster"), "group", "replica"))
     return work.step("collections", lambda: whole(rows_of(pages), FOUND, "collections", **arguments).select(*[f.strip().split(" ")[0] for f in FOUND.split(",")]))
 
 
 def _nearby(work: Work, web: Web, documents: DataFrame, members: DataFrame, rows: DataFrame, single_site: bool) -> DataFrame:
-    """Pages without copies that stand in the folders of replicas, where at least a third of what stands there is the replica's: (component, doc)."""
+    """Pages without copies that stand in the folders of replicas, where at least a third of what stands there is the replica's: (component, doc, group, replica)."""
     schema = "component long, group long, replica long, site long, folder string, own_folder string, own long"
     regions = work.step("regions", lambda: whole(rows, schema, "regions", merge="tolerant", single_site=single_site))
     stands = regions.select("component", "group", "replica", "site", "folder").distinct()
@@ -269,7 +272,7 @@ def _nearby(work: Work, web: Web, documents: DataFrame, members: DataFrame, rows
     dense_folder = in_folder.join(regions.select(*place, "own_folder", "own"), [*place, "own_folder"]).where("own * 2 >= others")
     dense_folder = dense_folder.select(*place, "own_folder", F.lit(True).alias("dense_folder"))
     kept = near.join(dense, place, "left").join(dense_folder, [*place, "own_folder"], "left").where("dense or dense_folder")
-    return work.step("nearby", lambda: kept.select("component", "doc").distinct())
+    return work.step("nearby", lambda: kept.select("component", "doc", "group", "replica"))
 
 
 def url_rules(work: Work, documents: DataFrame, sites: DataFrame, clustered: DataFrame) -> DataFrame:
@@ -281,7 +284,8 @@ def url_rules(work: Work, documents: DataFrame, sites: DataFrame, clustered: Dat
         "doc", "site", F.col("how.kinds").alias("kind"), F.col("how.patterns").alias("pattern"), F.col("how.general").alias("general"),
         F.col("how.outcomes").alias("outcome"),
     )
-    made = work.step("rewritten", lambda: made)
+    # Two ways to the same outcome, as with a parameter that stands twice, are one.
+    made = work.step("rewritten", lambda: made.distinct())
     plain = pages.groupBy(F.col("url").alias("outcome")).agg(F.min("doc").alias("there"))
     rule = ["outcome", "site", "kind", "pattern", "general"]
     first = made.groupBy(*rule).agg(F.min("doc").alias("first"))
@@ -308,7 +312,7 @@ def url_rules(work: Work, documents: DataFrame, sites: DataFrame, clustered: Dat
         .join(sites.select("site", "host"), "site", "left")
     )
     told = work.step("rules", lambda: told.select("doc", "host", "kind", "pattern", "support", "checked", "example_from", "example_to"))
-    order = F.row_number().over(Window.partitionBy(F.lit(0)).orderBy(F.col("support").desc(), "doc", "kind", "pattern", F.col("host").asc_nulls_last()))
+    order = F.row_number().over(Window.partitionBy(F.lit(0)).orderBy(F.col("support").desc(), "doc", "kind", "pattern", F.col("host").asc_nulls_first()))
     return told.withColumn("rule", (order - 1).cast("long")).select(
         "rule", "host", "kind", "pattern", "support", "checked", (F.col("support") / F.col("checked")).alias("confidence"), "example_from", "example_to"
     )

@@ -8,6 +8,7 @@ documents before it, by source, task and row, which is the order of a scan on on
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from ._atlas import AtlasFiles
+from ._atlas import AtlasFiles, one_row_batches
 from ._files import local_path
 from ._work import Work, each
 
@@ -112,7 +113,7 @@ def read_units(config: Mapping[str, Any], batches: Iterator[pa.RecordBatch]) -> 
     worker = kernels.Worker(config["recipe"], config["seed"], config["reading"])
     for batch in batches:
         for unit in batch.to_pylist():
-            worker.unit(unit["input"], unit["nth"], unit["name"], unit["first"], unit["tasks"])
+            worker.unit(unit["inputs"], unit["nth"], unit["name"], unit["first"], unit["tasks"])
             while (rows := worker.next(unit["source"])) is not None:
                 yield from _rows(rows)
 
@@ -158,6 +159,19 @@ def _arrow_schema(recipe: str) -> pa.Schema:
 
 
 @dataclass
+class Plan:
+    """What is to be read, and what it is: a word that changes when an input does."""
+
+    identity: str
+    #: What the executors get, a row a unit or a file.
+    rows: DataFrame
+    units: int
+    #: source, name, bytes, format
+    sources: DataFrame
+    direct: bool
+
+
+@dataclass
 class Scanned:
     """What a scan has read, and the numbers of its documents."""
 
@@ -187,48 +201,57 @@ class Scanned:
         return found.withColumn("doc", F.col("start") + F.col("row")).drop("start")
 
 
-def plan_and_read(
-    spark: SparkSession,
-    work: Work,
-    inputs: Sequence[str],
-    recipe: Recipe,
-    seed: int,
-    reading: Mapping[str, Any],
-    io: str,
-) -> Scanned:
-    """Reads all inputs: by the executors themselves where they see them as files, else through Spark."""
-    config = {"recipe": recipe.for_work, "seed": seed, "reading": json.dumps(dict(reading))}
-    schema = schema_of(recipe)
+def plan(spark: SparkSession, inputs: Sequence[str], reading: Mapping[str, Any], io: str) -> Plan:
+    """What there is to read: by the executors themselves where they see files, else through Spark."""
+    from onionskin._onionskin import spark as kernels
+
     if io not in ("auto", "direct", "spark"):
         raise ValueError(f"unknown io {io!r}; known are auto, direct, spark")
+    about = "source long, name string, bytes long, format string"
     if io == "direct" or (io == "auto" and all(local_path(path) is not None for path in inputs)):
-        from onionskin._onionskin import spark as kernels
-
         plain = [local_path(path) or path for path in inputs]
-        units = kernels.plan(plain, config["reading"], TASKS_OF_UNIT)
+        units, identity = kernels.plan(plain, json.dumps(dict(reading)), TASKS_OF_UNIT)
         names = {unit[0]: (unit[3], unit[4], unit[5]) for unit in units}
-        sources = spark.createDataFrame(
-            [(source, *about) for source, about in sorted(names.items())], "source long, name string, bytes long, format string"
-        )
-        # A partition a unit: they are as large as each other as can be had, and a lost one costs little.
+        sources = spark.createDataFrame([(source, *of) for source, of in sorted(names.items())], about)
         rows = [(at, unit[0], unit[1], unit[2], unit[3], unit[6], unit[7]) for at, unit in enumerate(units)]
-        plan = spark.createDataFrame(rows, "id long, source long, input string, nth long, name string, first long, tasks long")
-        spread = spark.range(0, len(units), 1, max(1, min(len(units), 50_000))).join(F.broadcast(plan), "id")
-        read = work.step("rows", lambda: spread.mapInArrow(functools.partial(read_units, config), schema))
-        return Scanned(recipe, read, sources, work)
+        schema = "id long, source long, inputs array<string>, nth long, name string, first long, tasks long"
+        return Plan(identity, spark.createDataFrame(rows, schema), len(units), sources, True)
 
-    content = spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(inputs))
-    listed = sorted((row["path"], row["length"]) for row in content.select("path", "length").collect())
-    if not listed:
+    # In the order of the inputs, and by name in each.
+    found: list[tuple[str, int, str]] = []
+    for path in inputs:
+        listed = _fetched(spark, [path]).select("path", "length", F.col("modificationTime").cast("string").alias("changed")).collect()
+        found += sorted((row["path"], int(row["length"]), row["changed"]) for row in listed)
+    if not found:
         raise FileNotFoundError(f"no file in {', '.join(inputs)}")
-    numbers = [(source, path, int(length)) for source, (path, length) in enumerate(listed)]
+    identity = hashlib.sha256(json.dumps(found).encode()).hexdigest()
+    numbers = [(source, path, length) for source, (path, length, _) in enumerate(found)]
     known = spark.createDataFrame(numbers, "source long, path string, bytes long")
     sources = known.select("source", F.col("path").alias("name"), "bytes", F.lit("file").alias("format"))
-    # A file of a gigabyte is a row of a gigabyte: never two in one partition.
-    files = content.select("path", "content").join(F.broadcast(known.select("source", "path")), "path")
-    files = files.repartitionByRange(len(numbers), "source")
-    read = work.step("rows", lambda: files.mapInArrow(functools.partial(read_contents, config), schema))
-    return Scanned(recipe, read, sources, work)
+    return Plan(identity, known.select("source", "path"), len(numbers), sources, False)
+
+
+def _fetched(spark: SparkSession, inputs: Sequence[str]) -> DataFrame:
+    return spark.read.format("binaryFile").option("recursiveFileLookup", "true").load(list(inputs))
+
+
+def read_planned(
+    spark: SparkSession, work: Work, what: Plan, inputs: Sequence[str], recipe: Recipe, seed: int, reading: Mapping[str, Any]
+) -> Scanned:
+    """Reads what was planned."""
+    config = {"recipe": recipe.for_work, "seed": seed, "reading": json.dumps(dict(reading))}
+    schema = schema_of(recipe)
+    if what.direct:
+        # A partition a unit: they are as large as each other as can be had, and a lost one costs little.
+        ids = spark.range(0, what.units, 1, max(1, min(what.units, 50_000)))
+        spread = ids.join(F.broadcast(what.rows), "id")
+        read = work.step("rows", lambda: spread.mapInArrow(functools.partial(read_units, config), schema))
+    else:
+        files = _fetched(spark, inputs).select("path", "content").join(F.broadcast(what.rows), "path")
+        # A file of a gigabyte is a row of a gigabyte: never two in a batch.
+        with one_row_batches(spark):
+            read = work.step("rows", lambda: files.mapInArrow(functools.partial(read_contents, config), schema))
+    return Scanned(recipe, read, what.sources, work)
 
 
 def read_frame(
@@ -249,8 +272,11 @@ def read_frame(
         found = columns.get(key)
         return (F.col(found) if found else F.lit(None)).cast("string").alias(key)
 
-    chosen = frame.select(column("text"), column("id"), column("url"), *[F.col(key).alias(f"_order_{at}") for at, key in enumerate(order_by)])
-    ordered = work.numbered("order", chosen, [f"_order_{at}" for at in range(len(order_by))], "row").select("text", "id", "url", "row")
+    keys = {f"_order_{at}": F.col(key) for at, key in enumerate(order_by)}
+    # Rows that are alike in these columns follow their texts; where those are equal, it does not matter who is first.
+    keys["_order_text"] = F.xxhash64(*[F.col(name) for name in columns.values() if name])
+    chosen = frame.select(column("text"), column("id"), column("url"), *[key.alias(name) for name, key in keys.items()])
+    ordered = work.numbered("order", chosen, list(keys), "row").select("text", "id", "url", "row")
     read = work.step("rows", lambda: ordered.mapInArrow(functools.partial(read_rows, config), schema_of(recipe)))
     # Rows that were no documents leave gaps, and numbers have none.
     documents = read.where(F.col("what") == DOCUMENT)
@@ -264,6 +290,7 @@ def read_frame(
 
 def write_tables(atlas: AtlasFiles, scanned: Scanned, seed: int, reading: Mapping[str, Any]) -> dict[str, Any]:
     """Writes the tables of a scan, and the manifest."""
+    import onionskin
     from onionskin._onionskin import spark as kernels
 
     work, recipe = scanned.work, scanned.recipe
@@ -313,7 +340,7 @@ def write_tables(atlas: AtlasFiles, scanned: Scanned, seed: int, reading: Mappin
     if recipe.sketches:
         atlas.write("sketches", documents.where("sketch is not null").select("doc", "sketch"), ["doc"], n)
         tables.append("sketches")
-    if documents.where("features is not null and size(features) > 0").limit(1).count():
+    if onionskin.Recipe(recipe.spelling).filter is not None:
         atlas.write("features", documents.where("features is not null").select("doc", "features"), ["doc"], n)
         tables.append("features")
 
@@ -338,7 +365,7 @@ def write_tables(atlas: AtlasFiles, scanned: Scanned, seed: int, reading: Mappin
         "counts": counts,
         "stages": {"scan": dict(reading)},
     }
-    examples = bad.orderBy("source", "task", "place").limit(EXAMPLES).collect()
+    examples = bad.orderBy("source", "task", "row").limit(EXAMPLES).collect()
     if examples:
         change["bad_record_examples"] = [{"place": row["place"], "reason": row["reason"]} for row in examples]
     return atlas.publish(tables, change, new=True)

@@ -192,7 +192,7 @@ def priority(documents: DataFrame, links: DataFrame | None, keep: str) -> DataFr
             raise ValueError(f"an empty place in {keep!r}")
         wish: Column = zero
         for at, place in reversed(list(enumerate(places))):
-            rest = F.regexp_extract(F.col("url"), r"^[^:]*://(.*)$", 1)
+            rest = F.regexp_extract(F.col("url"), r"(?s)^.*?://(.*)$", 1)
             follows = F.substring(rest, len(place) + 1, 1)
             hosted = rest.startswith(place) & follows.isin("", "/", ":")
             is_from = F.col("name").startswith(place) | F.coalesce(F.col("url").startswith(place) | hosted, F.lit(False))
@@ -237,7 +237,7 @@ def cluster(
         else:
             wished = pairs.withColumn("wish_a", F.lit(0).cast("long")).withColumn("wish_b", F.lit(0).cast("long"))
         # Whoever comes first takes those who are left; that is decided component by component.
-        placed = wished.join(roots.select(F.col("node").alias("a"), "root"), "a").repartition("root")
+        placed = wished.join(roots.select(F.col("node").alias("a"), "root"), "a").repartition(work.tasks(pairs.count()), "root")
         taken = whole(placed.select("wish_a", "a", "wish_b", "b"), "text long, centre long", "centred")
         groups = work.step("centred", lambda: taken).select("text", F.col("centre").alias("group"))
     else:

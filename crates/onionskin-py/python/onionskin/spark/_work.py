@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 ONE_TASK = 4_000_000
 
 
+#: Rows that a kernel gets together, about, where it needs all rows of a group: a hundred megabytes of pages.
+ROWS_OF_TASK = 250_000
+
+
 def apply_each(name: str, arguments: Mapping[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs a kernel on every batch by itself."""
     import pyarrow as pa
@@ -127,6 +131,10 @@ class Work:
         place = F.row_number().over(Window.partitionBy("_part").orderBy(*columns))
         numbered = split_up.join(F.broadcast(known), "_part")
         return numbered.withColumn(into, F.col("_start") + place - F.lit(1)).drop("_part", "_start")
+
+    def tasks(self, rows: int) -> int:
+        """Tasks for rows that go to kernels that hold all rows of a task."""
+        return max(1, -(-rows // ROWS_OF_TASK))
 
     def count(self, frame: DataFrame) -> int:
         return int(frame.count())

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use onionskin_mirror::Merge;
 use onionskin_store::Atlas;
 use onionskin_testkit::{Preset, Web as Generated, WebSpec};
@@ -75,7 +77,7 @@ impl Whole {
             .unwrap()
             .map(|link| link.map(|(from, to)| (i64::from(from) + FAR, i64::from(to) + FAR)).unwrap())
             .collect();
-        let mut linked: BTreeMap<i64, std::collections::BTreeSet<i64>> = BTreeMap::new();
+        let mut linked: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
         for (from, to) in &links {
             let (source, destination) = (pages[from].site, pages[to].site);
             if let Some(site) = source.filter(|_| source != destination) {
@@ -97,29 +99,56 @@ impl Whole {
         components(&documents, &self.links, growth, &resources).unwrap().into_iter().collect()
     }
 
-    /// Each component with all pages of the web that are in none: those that are not near are not taken in.
+    /// Each component with the pages near it.
     fn collections(&self, growth: Growth) -> Vec<Collection> {
         let components = self.components(growth);
         let home = |page: &PageRow| page.cluster.and_then(|cluster| components.get(&cluster)).copied();
-        let names: std::collections::BTreeSet<i64> = components.values().copied().collect();
+        let names: BTreeSet<i64> = components.values().copied().collect();
+        let outside: Vec<&PageRow> = self.pages.values().filter(|page| home(page).is_none()).collect();
         let mut found = Vec::new();
         for name in names {
-            let mut pages: Vec<PageRow> = Vec::new();
-            for page in self.pages.values() {
-                match home(page) {
-                    Some(at) if at == name => pages.push(page.clone()),
-                    None if growth.merge == Merge::Tolerant => {
-                        pages.push(PageRow { cluster: None, ..page.clone() });
-                    }
-                    _ => {}
-                }
-            }
+            let mut pages: Vec<PageRow> =
+                self.pages.values().filter(|page| home(page) == Some(name)).cloned().collect();
             // Whatever the order.
             pages.reverse();
-            found.extend(collections(Component { pages, links: self.links.clone() }, growth).unwrap());
+            let mut component = Component { pages, links: self.links.clone() };
+            if growth.merge == Merge::Tolerant {
+                let regions = regions(component.clone(), growth).unwrap();
+                component.pages.extend(naive_nearby(&regions, &outside));
+            }
+            found.extend(collections(component, growth).unwrap());
         }
         found
     }
+}
+
+/// Pages in the folders of replicas, of each group the deepest, where at least a third of what stands there, or in their own folder, is the replica's.
+fn naive_nearby(regions: &[RegionRow], outside: &[&PageRow]) -> Vec<PageRow> {
+    let groups: BTreeSet<u32> = regions.iter().map(|region| region.group).collect();
+    let mut near: Vec<(&PageRow, &RegionRow, &str)> = Vec::new();
+    for page in outside {
+        let Some(url) = page.url.as_deref() else { continue };
+        for group in &groups {
+            let here = |region: &&RegionRow| region.group == *group && Some(region.site) == page.site;
+            let best = folders(url)
+                .find_map(|folder| regions.iter().filter(here).find(|region| region.folder == folder));
+            near.extend(best.map(|region| (*page, region, folders(url).next().unwrap())));
+        }
+    }
+    let others = |region: &RegionRow, folder: Option<&str>| {
+        let same = near.iter().filter(|(_, of, at)| *of == region && folder.is_none_or(|folder| folder == *at));
+        same.count() as u64
+    };
+    let mut kept: BTreeMap<i64, PageRow> = BTreeMap::new();
+    for (page, region, folder) in &near {
+        let whole = region.own.values().sum::<u64>() * 2 >= others(region, None);
+        let own = region.own.get(*folder).is_some_and(|own| own * 2 >= others(region, Some(folder)));
+        if whole || own {
+            let kept = kept.entry(page.doc).or_insert_with(|| PageRow { cluster: None, ..(*page).clone() });
+            kept.near.push((region.group, region.replica));
+        }
+    }
+    kept.into_values().collect()
 }
 
 #[test]

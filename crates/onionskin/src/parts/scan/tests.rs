@@ -46,7 +46,7 @@ fn units_in_any_order_are_the_scan() {
     let mut found = Vec::new();
     let mut bad = Vec::new();
     for unit in &units {
-        let mut reading = worker.unit((&unit.input, unit.nth), &unit.name, unit.tasks).unwrap();
+        let mut reading = worker.unit((&unit.inputs, unit.nth), &unit.name, unit.tasks).unwrap();
         while let Some(task) = worker.next(&mut reading).unwrap() {
             let number = task.task;
             bad.extend(task.bad_records());
@@ -74,10 +74,9 @@ fn bytes_are_read_like_files() {
     let mut results = Vec::new();
     for from_bytes in [false, true] {
         let mut reading = match from_bytes {
-            false => worker.unit((&name, 0), &name, (0, None)).unwrap(),
+            false => worker.unit((std::slice::from_ref(&name), 0), &name, (0, None)).unwrap(),
             true => worker.bytes(&name, lines.as_bytes().into()).unwrap(),
         };
-        assert_eq!(reading.format(), Format::Jsonl);
         let (mut documents, mut bad) = (Vec::new(), Vec::new());
         while let Some(task) = worker.next(&mut reading).unwrap() {
             bad.extend(task.bad_records());
@@ -110,8 +109,9 @@ fn what_is_gone_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let worker = Worker::new(RECIPE.parse().unwrap(), 1, Options::default());
     let name = folder.path().join("gone.jsonl").display().to_string();
-    assert!(worker.unit((&name, 0), &name, (0, None)).is_err());
+    let inputs = [name.clone()];
+    assert!(worker.unit((&inputs, 0), &name, (0, None)).is_err());
     fs::write(&name, "{\"text\": \"x\"}\n").unwrap();
-    assert!(matches!(worker.unit((&name, 4), &name, (0, None)), Err(UnitError::Gone { .. })));
+    assert!(matches!(worker.unit((&inputs, 4), &name, (0, None)), Err(UnitError::Gone { .. })));
     assert!(plan(&[], &Options::default(), 1).is_err());
 }
