@@ -103,7 +103,11 @@ fn read(batches: &[RecordBatch]) -> Result<BTreeMap<i64, Component>, ArrowError>
                 host: host.get(row).map(str::to_owned),
                 domain: domain.get(row).map(str::to_owned),
                 site_pages: small(site_pages[row]),
-                near: group[row].zip(replica[row]).map(|(group, replica)| (group as u32, replica as u32)).into_iter().collect(),
+                near: group[row]
+                    .zip(replica[row])
+                    .map(|(group, replica)| (group as u32, replica as u32))
+                    .into_iter()
+                    .collect(),
             });
         }
     }

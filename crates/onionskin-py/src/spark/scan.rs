@@ -345,7 +345,8 @@ pub(super) fn file(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
             paths.append_value(name);
             lengths.push(bytes.len() as i64);
             sums.append_value(format!("{:016x}", xxh3_64(&bytes)));
-            let file = SerializedFileReader::new(bytes).map_err(|error| refused(format!("{name}: {error}")))?;
+            let file =
+                SerializedFileReader::new(bytes).map_err(|error| refused(format!("{name}: {error}")))?;
             rows.push(file.metadata().file_metadata().num_rows());
         }
     }

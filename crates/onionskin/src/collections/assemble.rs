@@ -140,14 +140,8 @@ impl Batch<'_> {
     pub(crate) fn groups(&self) -> Result<Vec<Described>, SimilarError> {
         let (pages, mut groups) = self.copies()?;
         let near = if self.growth.merge == Merge::Tolerant {
-            let near = nearby::take_in(
-                self.material,
-                self.web,
-                self.component_of,
-                &pages,
-                self.near,
-                &mut groups,
-            )?;
+            let near =
+                nearby::take_in(self.material, self.web, self.component_of, &pages, self.near, &mut groups)?;
             // What was taken in may be the page that stands highest.
             for group in &mut groups {
                 let linked_from = |doc| self.linked_from.of(doc);

@@ -29,7 +29,8 @@ pub(super) fn take_in(
 ) -> Result<Pages, SimilarError> {
     let (near, kept) = match known {
         Some(known) => {
-            let near = Pages::read(material, |doc| known.binary_search_by_key(&doc, |entry| entry.0).is_ok())?;
+            let near =
+                Pages::read(material, |doc| known.binary_search_by_key(&doc, |entry| entry.0).is_ok())?;
             (near, known.to_vec())
         }
         None => {

@@ -158,7 +158,8 @@ impl Numbered {
         // As in the whole web, links to pages that are only near are not counted.
         let linked = (0u32..).zip(&pages).filter(|(_, page)| page.linked_from > 0 && page.cluster.is_some());
         let linked_from = LinkedFrom(linked.map(|(at, page)| (at, page.linked_from)).collect());
-        let near = (0u32..).zip(&pages).flat_map(|(at, page)| page.near.iter().map(move |place| (at, *place)));
+        let near =
+            (0u32..).zip(&pages).flat_map(|(at, page)| page.near.iter().map(move |place| (at, *place)));
         let mut near: Vec<(u32, (u32, u32))> = near.collect();
         near.sort_unstable();
         near.dedup();

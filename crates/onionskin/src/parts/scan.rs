@@ -72,7 +72,8 @@ pub enum UnitError {
 pub fn plan(inputs: &[String], options: &Options, tasks_of_unit: u32) -> Result<Vec<Unit>, DiscoverError> {
     let sources = discover(inputs, options)?;
     // Workers may stand in another folder.
-    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+    let absolute =
+        |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
     let all: Vec<String> = inputs.iter().map(|input| spelled_out(input, absolute)).collect();
     let mut units = Vec::new();
     for (number, source) in (0..).zip(&sources) {
@@ -351,7 +352,11 @@ impl Worker {
         self.reading(Source::in_memory(name, bytes, &self.options)?, (0, None))
     }
 
-    fn reading(&self, sources: Vec<Source>, (first, tasks): (u32, Option<u32>)) -> Result<Reading, UnitError> {
+    fn reading(
+        &self,
+        sources: Vec<Source>,
+        (first, tasks): (u32, Option<u32>),
+    ) -> Result<Reading, UnitError> {
         let sources: Arc<[Source]> = sources.into();
         let position = Position { source: 0, task: first };
         let stream = Tasks::starting_at(Arc::clone(&sources), Arc::clone(&self.options), position)?;

@@ -136,7 +136,8 @@ fn naive_nearby(regions: &[RegionRow], outside: &[&PageRow]) -> Vec<PageRow> {
         }
     }
     let others = |region: &RegionRow, folder: Option<&str>| {
-        let same = near.iter().filter(|(_, of, at)| *of == region && folder.is_none_or(|folder| folder == *at));
+        let same =
+            near.iter().filter(|(_, of, at)| *of == region && folder.is_none_or(|folder| folder == *at));
         same.count() as u64
     };
     let mut kept: BTreeMap<i64, PageRow> = BTreeMap::new();
