@@ -5,14 +5,13 @@ with a core each, tables go through files, as on a cluster; what a network would
 
 The model: a job of n documents takes `fixed + n * per_document / executors` seconds. Two sizes give both numbers; the COST (McSherry et al. 2015) is the
 number of executors of one core from which on large jobs, where the fixed part does not count, are faster than the program on this machine, if they scale as
-from one executor to two at best. Shuffled bytes are Spark's own count, from its event log.
+from one executor to two at best. Processor time is that of the whole machine, which should do nothing else. Shuffled bytes are Spark's own count, from its event log.
 """
 
 import argparse
 import json
 import os
 import pathlib
-import resource
 import shutil
 import subprocess
 import sys
@@ -81,13 +80,16 @@ def shuffled(folder):
     return {"shuffle_bytes": bytes_, "tasks": tasks, "jobs": jobs}
 
 
+def busy():
+    """Seconds that the processors of the machine were not idle: nobody waits for all processes of Spark, so that they cannot be asked."""
+    user, nice, system, _, _, irq, softirq = map(int, open("/proc/stat").readline().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
 def measured(command, **environment):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    begun = time.monotonic()
+    before, begun = busy(), time.monotonic()
     told = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, **environment})
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return told.stdout, {"wall_seconds": time.monotonic() - begun, "cpu_seconds": cpu}
+    return told.stdout, {"wall_seconds": time.monotonic() - begun, "cpu_seconds": busy() - before}
 
 
 def rows(atlas, table, columns):

@@ -110,7 +110,10 @@ pub(crate) fn spark(binary: &Path) -> anyhow::Result<()> {
     };
     let newer = python("python-spark-4", SPARK_4)?;
     install(&newer, &wheel)?;
-    run(&newer, "Spark 4, a local cluster", "local-cluster[2,1,1024]", "not command_line")?;
+    // What is a matter of processes is tried with processes; the rest is quicker without.
+    let alone = "not features_and_mirrors and not test_overlap and not command_line";
+    run(&newer, "Spark 4, in one process", "local[2]", alone)?;
+    run(&newer, "Spark 4, a local cluster", "local-cluster[2,1,1024]", "features_and_mirrors")?;
     run(&newer, "Spark 4, a master and two workers", "standalone", "test_overlap")?;
     let (sources, config) = (format!("{FOLDER}/python/onionskin/spark"), format!("{FOLDER}/pyproject.toml"));
     step(

@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 import onionskin
 
-PAGES = int(os.environ.get("ONIONSKIN_SPARK_PAGES", "2500"))
+PAGES = int(os.environ.get("ONIONSKIN_SPARK_PAGES", "1500"))
 MASTER = os.environ.get("ONIONSKIN_SPARK_MASTER", "local-cluster[2,1,1024]")
 PROGRAM = os.environ.get("ONIONSKIN", "onionskin")
 
@@ -105,7 +105,7 @@ def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spa
         .config("spark.executor.cores", "1")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", os.environ.get("ONIONSKIN_SPARK_PARTITIONS", "4"))
+        .config("spark.sql.shuffle.partitions", os.environ.get("ONIONSKIN_SPARK_PARTITIONS", "2"))
         .config("spark.local.dir", str(tmp_path_factory.mktemp("spark")))
         # An executor that was killed on purpose is no reason to give up.
         .config("spark.deploy.maxExecutorRetries", "-1")
@@ -170,7 +170,7 @@ def same_atlas(ours: Path, theirs: Path) -> None:
 def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A web of mirrors in several compressed WARC files."""
     folder = tmp_path_factory.mktemp("web") / "warc"
-    shards = "1M" if PAGES <= 10_000 else "16M"
+    shards = "500K" if PAGES <= 10_000 else "16M"
     program("generate", "mirrors", "--pages", PAGES, "--format", "warc", "--compress", "gz", "--shard-bytes", shards, "-o", folder, "-q")
     return folder
 

@@ -94,3 +94,22 @@ def test_numbers_follow_an_order(spark: SparkSession, tmp_path: Path) -> None:
     assert {row["key"]: row["number"] for row in found} == {key: at for at, key in enumerate(sorted(keys))}
     empty = work(spark, tmp_path).numbered("none", frame.where("key < 0"), ["key"], "number")
     assert empty.count() == 0
+
+
+def test_wishes(spark: SparkSession) -> None:
+    """Who is wanted as a centre, rule by rule."""
+    urls = ["http://b.example/x", "http://a.example", "view-source:http://a.example:80/", "http://a.example.org/", "http://c.example/", None]
+    rows = [(doc, url, "crawl-1/x.warc" if doc == 5 else "in.jsonl", 10 * doc) for doc, url in enumerate(urls)]
+    documents = spark.createDataFrame(rows, "doc long, url string, name string, tokens long")
+
+    def wishes(keep: str) -> list[int]:
+        return [row["wish"] for row in _similar.priority(documents, None, keep).orderBy("doc").collect()]
+
+    assert wishes("smallest") == [0] * 6
+    assert wishes("longest") == [0, -10, -20, -30, -40, -50]
+    assert wishes("prefer:a.example,b.example,crawl-1") == [-2, -3, -3, 0, 0, -1]
+    assert wishes("prefer:http://a.example") == [0, -1, 0, -1, 0, 0]
+    with pytest.raises(ValueError, match="most-linked"):
+        wishes("best")
+    with pytest.raises(ValueError, match="empty place"):
+        wishes("prefer:a,,b")
