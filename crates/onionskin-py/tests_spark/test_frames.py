@@ -113,3 +113,14 @@ def test_wishes(spark: SparkSession) -> None:
         wishes("best")
     with pytest.raises(ValueError, match="empty place"):
         wishes("prefer:a,,b")
+
+
+def test_nothing_at_all(spark: SparkSession, tmp_path: Path) -> None:
+    """An input without documents, scanned by the program: tables without files."""
+    import onionskin
+    from onionskin import spark as job
+
+    (tmp_path / "in.jsonl").write_text('{"text": ""}\n')
+    onionskin.scan([str(tmp_path / "in.jsonl")], tmp_path / "atlas")
+    assert job.similar(spark, str(tmp_path / "atlas")).counts["similar.clusters"] == 0
+    assert job.collections(spark, str(tmp_path / "atlas")).counts["groups"] == 0

@@ -24,6 +24,19 @@ TABLES_OF_SIMILAR = ("pairs", "clusters", "cluster_stats")
 TABLES_OF_COLLECTIONS = ("collections", "collection_pages", "collection_groups", "url_rules")
 
 
+#: The columns of tables that may be empty.
+EMPTY = {
+    "documents": "doc long, id string, url string, site long, source string, offset long, media_type string, bytes long, tokens long, title string, "
+    "canonical_url string, fetched_at timestamp, payload_sha1 binary, text_fp long",
+    "sites": "site long, host string, registered_domain string",
+    "links": "src long, dest long",
+    "sketches": "doc long, sketch array<int>",
+    "features": "doc long, features array<long>",
+    "pairs": "a long, b long, shared long, resemblance double, containment_a double, containment_b double, method string",
+    "clusters": "cluster long, doc long, is_centre boolean, resemblance_to_centre double, kind string",
+}
+
+
 def folder(table: str) -> str:
     """The folder of a table inside the atlas."""
     return table.replace(".", "/", 1)
@@ -66,7 +79,8 @@ class AtlasFiles:
         if entry is None:
             raise ValueError(f"the atlas has no table {table}")
         paths = [self.files.path(file["path"]) for file in entry["files"]]
-        return self.spark.read.parquet(*paths) if paths else self.spark.createDataFrame([], "doc long")
+        # A table without rows may have no file to take its columns from.
+        return self.spark.read.parquet(*paths) if paths else self.spark.createDataFrame([], EMPTY.get(table, "fp long, doc long"))
 
     def clear(self) -> None:
         """Removes the manifest, and then the tables that it named or that an earlier job left."""
