@@ -23,7 +23,7 @@ const TEST_PACKAGES: &[&str] = &[
 
 /// What Spark needs beside itself. Two lines of it are tested, the older one with what was current then.
 const SPARK_4: &[&str] = &["pyspark==4.3.0", "pandas<3", "pyarrow", "pytest", "mypy"];
-const SPARK_3_5: &[&str] = &["pyspark==3.5.9", "pandas<3", "pyarrow", "pytest", "numpy<2"];
+const SPARK_3_5: &[&str] = &["pyspark==3.5.9", "pandas<3", "pyarrow==17.0.0", "pytest", "numpy<2"];
 
 /// Where the package is.
 const FOLDER: &str = "crates/onionskin-py";
