@@ -74,10 +74,11 @@ fn fill(set: &mut Vec<u64>, chunks: impl IntoIterator<Item = u64>) -> u32 {
 ///
 /// ```
 /// use onionskin::parts::similar::prefix;
+/// use onionskin_core::Threshold;
 /// use onionskin_similar::Bound;
 /// // Four chunks of which one is its own: to share three, others must have one of the two rarest.
-/// let bound = Bound::Overlap(3.try_into().unwrap());
-/// assert_eq!(prefix(bound, 4, &mut vec![(9, 30), (2, 10), (5, 20)]), [(10, 3)]);
+/// let bound = Bound::Overlap(Threshold::new(3).unwrap());
+/// assert_eq!(prefix(bound, 4, &mut [(9, 30), (2, 10), (5, 20)]), [(10, 3)]);
 /// ```
 pub fn prefix(bound: Bound, size: u32, shared: &mut [(u64, u64)]) -> Vec<(u64, u32)> {
     let alone = size.saturating_sub(shared.len() as u32);
