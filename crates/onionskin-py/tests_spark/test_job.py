@@ -315,8 +315,9 @@ def test_the_program_opens_it_as_its_own(spark: SparkSession, scanned: Path, web
 @pytest.mark.skipif(not MASTER.startswith("local"), reason="one place is enough")
 def test_wrong_words_are_told(spark: SparkSession, scanned: Path, tmp_path: Path) -> None:
     atlas = str(scanned)
+    (tmp_path / "other.jsonl").write_text('{"text": "another input"}\n')
     with pytest.raises(FileExistsError, match="overwrite"):
-        job.scan(spark, [str(tmp_path)], atlas)
+        job.scan(spark, [str(tmp_path / "other.jsonl")], atlas)
     with pytest.raises(FileNotFoundError, match=r"manifest\.json"):
         job.similar(spark, str(tmp_path / "nowhere"))
     for wrong, words in [
