@@ -48,12 +48,7 @@ def apply_whole(name: str, arguments: Mapping[str, Any], batches: Iterator[pa.Re
 
     kept = [batch for batch in batches if batch.num_rows]
     if kept:
-        yield from pa.table(kernel_of(kernels, name)(pa.Table.from_batches(kept), **arguments)).to_batches()
-
-
-def kernel_of(kernels: Any, name: str) -> Callable[..., Any]:
-    kernel: Callable[..., Any] = getattr(kernels, name)
-    return kernel
+        yield from pa.table(getattr(kernels, name)(pa.Table.from_batches(kept), **arguments)).to_batches()
 
 
 def each(frame: DataFrame, schema: str, kernel: str, **arguments: Any) -> DataFrame:
@@ -102,16 +97,6 @@ class Work:
         frame.write.mode("overwrite").parquet(path)
         self.files.write(mark, "")
         return self.spark.read.schema(frame.schema).parquet(path)
-
-    def note(self, name: str, build: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The same for a few numbers."""
-        path = f"{self.folder}/{name}.json"
-        if self.files.exists(path):
-            found: dict[str, Any] = json.loads(self.files.read(path))
-            return found
-        found = build()
-        self.files.write(path, json.dumps(found))
-        return found
 
     def numbered(self, name: str, frame: DataFrame, keys: list[str], into: str) -> DataFrame:
         """Rows with their place in the order of some columns that no two rows have alike, counted from 0."""
