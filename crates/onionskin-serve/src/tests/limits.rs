@@ -110,6 +110,15 @@ fn more_connections_than_there_is_room_for() {
     // One whose request takes its time; 300 who hold a connection and say nothing.
     let mut slow = server.connect();
     slow.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    // It has begun when it is counted beside the one that asks for the count, or was answered: before, it is as silent as the others.
+    let asked = Instant::now();
+    loop {
+        let told = server.get("/metrics").text();
+        if told.contains("onionskin_http_requests_in_flight 2") || told.contains("\"/slow\"") {
+            break;
+        }
+        assert!(asked.elapsed() < Duration::from_secs(8), "it was never read: {told}");
+    }
     let crowd: Vec<_> = (0..300).map(|_| server.connect()).collect();
     // The silent make room, long before their ten seconds are over.
     let start = Instant::now();
