@@ -10,8 +10,6 @@
 //! that forget to escape a tab are common and nothing is gained by losing their texts. Nesting is followed without
 //! recursion; only the paths of the wanted fields, which are ours, decide how deep this calls itself.
 
-use std::ops::Range;
-
 use memchr::memchr2;
 
 /// How many fields can be asked for.
@@ -96,13 +94,6 @@ struct Scanner<'a> {
     at: usize,
 }
 
-/// A string as it lies in the line, without its quotes.
-struct RawString {
-    inner: Range<usize>,
-    /// Where its first escape is.
-    escape: Option<usize>,
-}
-
 impl<'a> Scanner<'a> {
     fn broken<T>(&self, what: &'static str) -> Result<T, JsonError> {
         Err(JsonError::Broken { what, at: self.at })
@@ -148,13 +139,9 @@ impl<'a> Scanner<'a> {
             if self.peek() != Some(b'"') {
                 return self.broken("a key is missing");
             }
-            let raw = self.string()?;
-            let key = match raw.escape {
-                None => &self.line[raw.inner],
-                Some(_) => {
-                    self.unpack(&raw, &mut buffers.key)?;
-                    &*buffers.key
-                }
+            let key = match self.wanted_string(&mut buffers.key)? {
+                Slot::Borrowed(key) => key,
+                _ => &*buffers.key,
             };
             let field = paths.iter().position(|path| *path == Some(key));
             let inside = paths.map(|path| path?.strip_prefix(key)?.strip_prefix('.'));
@@ -184,14 +171,7 @@ impl<'a> Scanner<'a> {
     fn value(&mut self, buffer: &mut String, open: &mut Vec<u8>) -> Result<Slot<'a>, JsonError> {
         let start = self.at;
         match self.peek() {
-            Some(b'"') => {
-                let raw = self.string()?;
-                if raw.escape.is_none() {
-                    return Ok(Slot::Borrowed(&self.line[raw.inner]));
-                }
-                self.unpack(&raw, buffer)?;
-                Ok(Slot::Unpacked)
-            }
+            Some(b'"') => self.wanted_string(buffer),
             Some(b'-' | b'0'..=b'9') => {
                 self.number()?;
                 Ok(Slot::Number(&self.line[start..self.at]))
@@ -208,9 +188,7 @@ impl<'a> Scanner<'a> {
             // At a value.
             self.skip_space();
             match self.peek() {
-                Some(b'"') => {
-                    self.string()?;
-                }
+                Some(b'"') => self.skip_string()?,
                 Some(b'-' | b'0'..=b'9') => self.number()?,
                 Some(b't') => self.literal("true")?,
                 Some(b'f') => self.literal("false")?,
@@ -263,80 +241,94 @@ impl<'a> Scanner<'a> {
         if self.peek() != Some(b'"') {
             return self.broken("a key is missing");
         }
-        self.string()?;
+        self.skip_string()?;
         self.skip_space();
         self.expect(b':', "a colon is missing")
     }
 
-    /// Finds the end of a string; stands on its quote. Escapes are checked here for their letters.
-    fn string(&mut self) -> Result<RawString, JsonError> {
+    /// Passes over a string; stands on its quote. Escapes are checked here for their letters.
+    fn skip_string(&mut self) -> Result<(), JsonError> {
         self.at += 1;
-        let start = self.at;
-        let mut escape = None;
-        let bytes = self.bytes();
+        while self.run()? != b'"' {
+            self.at = self.after_escape()?;
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// A string that is wanted, found and unpacked in one go; stands on its quote.
+    fn wanted_string(&mut self, out: &mut String) -> Result<Slot<'a>, JsonError> {
+        self.at += 1;
+        let mut start = self.at;
+        if self.run()? == b'"' {
+            self.at += 1;
+            return Ok(Slot::Borrowed(&self.line[start..self.at - 1]));
+        }
+        out.clear();
         loop {
-            let Some(found) = bytes.get(self.at..).and_then(|rest| memchr2(b'"', b'\\', rest)) else {
-                self.at = bytes.len();
-                return self.broken("a string does not end");
-            };
-            self.at += found;
-            if bytes[self.at] == b'"' {
-                let inner = start..self.at;
+            out.push_str(&self.line[start..self.at]);
+            start = self.unescape(out)?;
+            self.at = start;
+            if self.run()? == b'"' {
+                out.push_str(&self.line[start..self.at]);
                 self.at += 1;
-                return Ok(RawString { inner, escape });
-            }
-            escape = escape.or(Some(self.at));
-            match bytes.get(self.at + 1) {
-                Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
-                Some(b'u') if hex4(bytes, self.at + 2).is_some() => self.at += 6,
-                _ => return self.broken("an unknown escape"),
+                return Ok(Slot::Unpacked);
             }
         }
     }
 
-    /// Replaces the escapes of a string that [`Scanner::string`] found.
-    fn unpack(&self, raw: &RawString, out: &mut String) -> Result<(), JsonError> {
-        out.clear();
+    /// Goes on to the next quote or backslash, and tells which it is.
+    fn run(&mut self) -> Result<u8, JsonError> {
         let bytes = self.bytes();
-        let mut at = raw.inner.start;
-        let mut next = raw.escape;
-        while let Some(escape) = next {
-            out.push_str(&self.line[at..escape]);
-            at = escape + 2;
-            out.push(match bytes[escape + 1] {
-                b'n' => '\n',
-                b't' => '\t',
-                b'r' => '\r',
-                b'b' => '\u{8}',
-                b'f' => '\u{c}',
-                b'u' => {
-                    let unit = hex4(bytes, escape + 2).unwrap_or_default();
-                    at = escape + 6;
-                    match unit {
-                        0xd800..=0xdbff => {
-                            let low =
-                                if bytes[at..].starts_with(b"\\u") { hex4(bytes, at + 2) } else { None };
-                            let Some(low @ 0xdc00..=0xdfff) = low else {
-                                return Err(JsonError::Broken {
-                                    what: "half of a surrogate pair",
-                                    at: escape,
-                                });
-                            };
-                            at += 6;
-                            char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00))
-                                .unwrap_or_default()
-                        }
-                        _ => char::from_u32(unit)
-                            .ok_or(JsonError::Broken { what: "half of a surrogate pair", at: escape })?,
+        match bytes.get(self.at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+            Some(found) => {
+                self.at += found;
+                Ok(bytes[self.at])
+            }
+            None => {
+                self.at = bytes.len();
+                self.broken("a string does not end")
+            }
+        }
+    }
+
+    /// Where the escape ends that begins here.
+    fn after_escape(&self) -> Result<usize, JsonError> {
+        match self.bytes().get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(self.at + 2),
+            Some(b'u') if hex4(self.bytes(), self.at + 2).is_some() => Ok(self.at + 6),
+            _ => self.broken("an unknown escape"),
+        }
+    }
+
+    /// Adds the character that the escape here stands for, and tells where it ends, with the second half of a pair if it has one.
+    fn unescape(&self, out: &mut String) -> Result<usize, JsonError> {
+        let bytes = self.bytes();
+        let mut end = self.after_escape()?;
+        out.push(match bytes[self.at + 1] {
+            b'n' => '\n',
+            b't' => '\t',
+            b'r' => '\r',
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'u' => {
+                let mut unit = hex4(bytes, self.at + 2).unwrap_or_default();
+                if let 0xd800..=0xdbff = unit {
+                    let low = if bytes[end..].starts_with(b"\\u") { hex4(bytes, end + 2) } else { None };
+                    if let Some(low @ 0xdc00..=0xdfff) = low {
+                        unit = 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+                        end += 6;
                     }
                 }
-                // A quote, a backslash or a slash.
-                other => char::from(other),
-            });
-            next = memchr::memchr(b'\\', &bytes[at..raw.inner.end]).map(|found| at + found);
-        }
-        out.push_str(&self.line[at..raw.inner.end]);
-        Ok(())
+                match char::from_u32(unit) {
+                    Some(character) => character,
+                    None => return self.broken("half of a surrogate pair"),
+                }
+            }
+            // A quote, a backslash or a slash.
+            other => char::from(other),
+        });
+        Ok(end)
     }
 
     fn digits(&mut self) -> Result<(), JsonError> {
