@@ -17,6 +17,8 @@ use object_store::{GetOptions, GetRange, ObjectStore};
 use tokio::runtime::Handle;
 use url::Url;
 
+use crate::source::position_after;
+
 /// The first range of a read in order, and the largest.
 const FIRST_RANGE: u64 = 64 << 10;
 const LARGEST_RANGE: u64 = 8 << 20;
@@ -259,13 +261,7 @@ impl Read for RemoteFile {
 
 impl Seek for RemoteFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        let position = match to {
-            SeekFrom::Start(at) => Some(at),
-            SeekFrom::Current(by) => self.position.checked_add_signed(by),
-            SeekFrom::End(by) => self.object.len.checked_add_signed(by),
-        };
-        self.position =
-            position.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "seek outside the file"))?;
+        self.position = position_after(to, self.position, || Ok(self.object.len))?;
         Ok(self.position)
     }
 }
