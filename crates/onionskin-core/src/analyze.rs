@@ -106,7 +106,14 @@ impl Analyzer {
                 place
             })
             .collect();
-        let tokenizer = |unit| Tokenizer::new(unit, recipe.form(), recipe.width());
+        let by_line = |chunker: &Chunker| {
+            matches!(chunker.chunking, Chunking::Lines(_) | Chunking::Shingles(Unit::Line, _))
+        };
+        let lines = chunkers.iter().any(by_line);
+        let tokenizer = |unit| {
+            let tokenizer = Tokenizer::new(unit, recipe.form(), recipe.width());
+            if lines { tokenizer } else { tokenizer.without_lines() }
+        };
         Analyzer {
             rabin,
             words: tokenizer(Unit::Word),
@@ -138,10 +145,10 @@ impl Analyzer {
         Analysis(self)
     }
 
-    /// Hands over the fingerprints of the nth kept chunking of the last document without copying them, and keeps the memory of `other` for the
-    /// next document.
-    pub fn swap_chunks(&mut self, nth: usize, other: &mut Vec<u64>) {
-        std::mem::swap(&mut self.chunkers[self.kept[nth]].fingerprints, other);
+    /// Hands over the fingerprints of the main chunking of the last document without copying them, and keeps the memory of `other` for the next
+    /// document. Shingles may repeat when the recipe does not keep them.
+    pub fn swap_main_chunks(&mut self, other: &mut Vec<u64>) {
+        std::mem::swap(&mut self.chunkers[0].fingerprints, other);
     }
 
     fn cut(&mut self, text: &str, fingerprint: bool) {

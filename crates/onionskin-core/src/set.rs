@@ -32,6 +32,7 @@ impl FingerprintSet {
         }
         let used = self.base as usize + self.members.len();
         self.members.clear();
+        self.members.reserve(n);
         if used + n < u32::MAX as usize {
             self.base = used as u32;
         } else {
@@ -77,7 +78,12 @@ impl FingerprintSet {
     /// Keeps the first of equal fingerprints, in order.
     pub fn retain_first(&mut self, fingerprints: &mut Vec<u64>) {
         self.reset(fingerprints.len());
-        fingerprints.retain(|fingerprint| self.insert(*fingerprint));
+        fingerprints.iter().for_each(|fingerprint| _ = self.insert(*fingerprint));
+        // Most documents repeat nothing.
+        if self.members.len() < fingerprints.len() {
+            fingerprints.clear();
+            fingerprints.extend_from_slice(&self.members);
+        }
     }
 
     #[inline]

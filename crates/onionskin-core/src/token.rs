@@ -86,6 +86,8 @@ impl Tokens {
 pub struct Tokenizer {
     form: Form,
     letters: bool,
+    /// Whether somebody asks where lines end.
+    lines: bool,
     rabin: Rabin,
     /// A run after normalisation.
     normalized: String,
@@ -105,6 +107,7 @@ impl Tokenizer {
         Tokenizer {
             form,
             letters: unit == Unit::Letter,
+            lines: true,
             rabin: Rabin::new(Purpose::Chunks, width),
             normalized: String::new(),
             word: String::new(),
@@ -112,6 +115,11 @@ impl Tokenizer {
             runs: Runs::default(),
             spelled: None,
         }
+    }
+
+    /// The same, for whoever does not ask for lines: all words are of one.
+    pub fn without_lines(self) -> Tokenizer {
+        Tokenizer { lines: false, ..self }
     }
 
     /// Replaces what is in `tokens` with the tokens of `text`.
@@ -130,7 +138,7 @@ impl Tokenizer {
             return self.letters_of_block(text, last_base, simd::classify(&last), &mut walk, tokens);
         }
         let mut runs = std::mem::take(&mut self.runs);
-        runs.begin();
+        runs.begin(self.lines);
         for (i, window) in blocks.chunks(WINDOW_BLOCKS).enumerate() {
             if i > 0 {
                 self.words(text, &runs, tokens);
@@ -195,7 +203,7 @@ impl Tokenizer {
                 }
                 walk.in_run = !walk.in_run;
             }
-            if (newline >> bit) & 1 == 1 {
+            if (newline >> bit) & 1 == 1 && self.lines {
                 tokens.line_ends.push(tokens.len);
             }
         }

@@ -30,13 +30,15 @@ pub(crate) struct Runs {
     n_starts: usize,
     /// Numbers of the runs that have a character outside ASCII.
     pub beyond_ascii: Vec<usize>,
-    /// For every line feed the number of runs that have ended before it.
+    /// For every line feed the number of runs that have ended before it, if that was asked for.
     pub newlines: Vec<usize>,
+    lines: bool,
 }
 
 impl Runs {
-    /// Before a text.
-    pub fn begin(&mut self) {
+    /// Before a text, of which line feeds may matter.
+    pub fn begin(&mut self, lines: bool) {
+        self.lines = lines;
         // A run that was open before, the window, the end of the text, and what is written too much.
         let room = 1 + RUNS_OF_BLOCK * (WINDOW_BLOCKS + 2);
         self.starts.resize(room, 0);
@@ -72,48 +74,55 @@ impl Runs {
     #[inline(always)]
     pub fn find(&mut self, blocks: &[[u8; 64]], base: usize, classify: impl Fn(&[u8; 64]) -> ByteClasses) {
         assert!(blocks.len() <= WINDOW_BLOCKS, "a window is as long as there is room for");
+        // What the next block waits for is one bit, and not how many runs there were.
+        let mut open = u64::from(self.n_starts > self.n_ends);
+        let (mut n_starts, mut n_ends) = (self.n_starts, self.n_ends);
         for (i, block) in blocks.iter().enumerate() {
             let ByteClasses { alphanumeric, high, newline } = classify(block);
             let runs = alphanumeric | high;
-            let before = runs << 1 | u64::from(self.n_starts > self.n_ends);
+            let before = runs << 1 | open;
+            open = runs >> 63;
             let (starts, ends) = (runs & !before, !runs & before);
             if high != 0 {
-                self.find_beyond_ascii(high, starts, ends);
+                find_beyond_ascii(high, starts, ends, n_starts, &mut self.beyond_ascii);
             }
-            if newline != 0 {
-                self.find_newlines(newline, ends);
+            if self.lines {
+                find_newlines(newline, ends, n_ends, &mut self.newlines);
             }
-            write_places(&mut self.starts[self.n_starts..], base + 64 * i, starts);
-            self.n_starts += starts.count_ones() as usize;
-            write_places(&mut self.ends[self.n_ends..], base + 64 * i, ends);
-            self.n_ends += ends.count_ones() as usize;
+            write_places(&mut self.starts[n_starts..], base + 64 * i, starts);
+            n_starts += starts.count_ones() as usize;
+            write_places(&mut self.ends[n_ends..], base + 64 * i, ends);
+            n_ends += ends.count_ones() as usize;
         }
+        (self.n_starts, self.n_ends) = (n_starts, n_ends);
     }
+}
 
-    #[cold]
-    fn find_beyond_ascii(&mut self, mut high: u64, starts: u64, ends: u64) {
-        while high != 0 {
-            let through = high ^ (high - 1);
-            let run = self.n_starts + (starts & through).count_ones() as usize - 1;
-            if self.beyond_ascii.last() != Some(&run) {
-                self.beyond_ascii.push(run);
-            }
-            // On to the next run.
-            let later_ends = ends & !through;
-            if later_ends == 0 {
-                return;
-            }
-            high &= !(later_ends ^ (later_ends - 1));
+/// Adds the numbers of the runs of a block, the first of which to begin has the number `first`, that have a character outside ASCII.
+#[cold]
+fn find_beyond_ascii(mut high: u64, starts: u64, ends: u64, first: usize, beyond_ascii: &mut Vec<usize>) {
+    while high != 0 {
+        let through = high ^ (high - 1);
+        let run = first + (starts & through).count_ones() as usize - 1;
+        if beyond_ascii.last() != Some(&run) {
+            beyond_ascii.push(run);
         }
+        // On to the next run.
+        let later_ends = ends & !through;
+        if later_ends == 0 {
+            return;
+        }
+        high &= !(later_ends ^ (later_ends - 1));
     }
+}
 
-    #[inline(always)]
-    fn find_newlines(&mut self, mut newlines: u64, ends: u64) {
-        while newlines != 0 {
-            let through = newlines ^ (newlines - 1);
-            newlines &= newlines - 1;
-            self.newlines.push(self.n_ends + (ends & through).count_ones() as usize);
-        }
+/// Adds for every line feed of a block how many runs have ended before it; `ended` had before the block.
+#[inline(always)]
+fn find_newlines(mut bits: u64, ends: u64, ended: usize, newlines: &mut Vec<usize>) {
+    while bits != 0 {
+        let through = bits ^ (bits - 1);
+        bits &= bits - 1;
+        newlines.push(ended + (ends & through).count_ones() as usize);
     }
 }
 

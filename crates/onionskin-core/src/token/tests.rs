@@ -60,6 +60,11 @@ fn check(text: &str, form: Form) {
     let found: Vec<Vec<u64>> = tokens.lines().map(<[u64]>::to_vec).collect();
     assert_eq!(found, expected, "{text:?} should be {naive:?}");
 
+    let mut in_one = Tokens::default();
+    Tokenizer::new(Unit::Word, form, Width::Bits64).without_lines().tokenize(text, &mut in_one);
+    assert_eq!(in_one.remainders(), tokens.remainders(), "without lines: {text:?}");
+    assert!(in_one.lines().count() <= 1);
+
     let letters: Vec<u64> =
         naive.iter().flatten().flat_map(|word| word.chars()).map(|c| u64::from(u32::from(c))).collect();
     assert_eq!(tokens_of(text, Unit::Letter, form).remainders(), letters, "letters of {text:?}");
