@@ -22,7 +22,7 @@ use onionskin_core::FeatureFilter;
 use onionskin_core::scramble;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
-use crate::{Candidates, Resources, SimilarError};
+use crate::{Resources, SimilarError};
 
 /// Members of a bucket that are paired all with all.
 pub const CROWD: usize = 32;
@@ -125,29 +125,31 @@ impl FeatureJoin {
     /// The features of a document: as many as the filter has.
     pub fn push(&mut self, doc: u32, features: &[u64]) -> Result<(), SimilarError> {
         self.stats.documents += 1;
-        for (feature, shade) in shaded(features) {
-            if self.shared.as_ref().is_some_and(|shared| !shared.may_be_shared(feature)) {
-                continue;
+        for (feature, next) in with_next(features) {
+            if self.shared.as_ref().is_none_or(|shared| shared.may_be_shared(*feature)) {
+                self.meetings.push((*feature, doc, shade(*next)))?;
             }
-            self.meetings.push((feature, doc, shade))?;
         }
         Ok(())
     }
 
-    /// Pushes the candidates.
-    pub fn finish(self, candidates: &mut Candidates) -> Result<CandidateStats, SimilarError> {
+    /// Hands over the candidates, in any order, and as often as they meet.
+    pub fn finish(
+        self,
+        candidate: &mut impl FnMut(u32, u32) -> Result<(), SimilarError>,
+    ) -> Result<CandidateStats, SimilarError> {
         let FeatureJoin { filter, shared, resources, meetings, mut stats } = self;
         drop(shared);
         let meetings = meetings.finish()?;
         if filter.r() == 1 {
-            let spilled = pair_buckets(meetings, &mut stats, |a, b, _| candidates.push(a, b))?;
+            let spilled = pair_buckets(meetings, &mut stats, |a, b, _| candidate(a, b))?;
             stats.spilled_bytes += spilled;
         } else if combinations(filter.k(), filter.r()) <= MOST_SUPER_FEATURES {
             let meetings = super_features(meetings, filter, &resources, &mut stats)?;
-            let spilled = pair_buckets(meetings, &mut stats, |a, b, _| candidates.push(a, b))?;
+            let spilled = pair_buckets(meetings, &mut stats, |a, b, _| candidate(a, b))?;
             stats.spilled_bytes += spilled;
         } else {
-            count_pairs(meetings, filter, &resources, &mut stats, candidates)?;
+            count_pairs(meetings, filter, &resources, &mut stats, candidate)?;
         }
         Ok(stats)
     }
@@ -155,8 +157,12 @@ impl FeatureJoin {
 
 /// The features of a document, each with the shade of the one after it.
 pub fn shaded(features: &[u64]) -> impl Iterator<Item = (u64, u32)> {
-    let next = features.iter().cycle().skip(1);
-    features.iter().zip(next).map(|(feature, next)| (*feature, shade(*next)))
+    with_next(features).map(|(feature, next)| (*feature, shade(*next)))
+}
+
+/// Each feature with the one after it, the last with the first.
+fn with_next(features: &[u64]) -> impl Iterator<Item = (&u64, &u64)> {
+    features.iter().zip(features.iter().cycle().skip(1))
 }
 
 /// What of one more feature of a document is kept beside a feature of it.
@@ -262,12 +268,12 @@ fn count_pairs(
     filter: FeatureFilter,
     resources: &Resources,
     stats: &mut CandidateStats,
-    candidates: &mut Candidates,
+    candidate: &mut impl FnMut(u32, u32) -> Result<(), SimilarError>,
 ) -> Result<(), SimilarError> {
     let mut pairs =
         Sorter::<(u32, u32)>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 4)))?;
     let spilled = pair_buckets(meetings, stats, |a, b, crowded| {
-        if crowded { candidates.push(a, b) } else { Ok(pairs.push((a.min(b), a.max(b)))?) }
+        if crowded { candidate(a, b) } else { Ok(pairs.push((a.min(b), a.max(b)))?) }
     })?;
     stats.spilled_bytes += spilled;
     let pairs = pairs.finish()?;
@@ -277,7 +283,7 @@ fn count_pairs(
         let pair = pair?;
         current = if current.0 == pair { (pair, current.1 + 1) } else { (pair, 1) };
         if current.1 == filter.r() {
-            candidates.push(pair.0, pair.1)?;
+            candidate(pair.0, pair.1)?;
         }
     }
     Ok(())

@@ -87,9 +87,9 @@ impl ChunkSets {
         ChunkSets { source: Source::Memory(Arc::new(documents)), folded: Arc::default(), distinct: true }
     }
 
-    /// Sets from elsewhere. Each chunk is taken once a document; shingles come so already.
-    pub fn from_source(source: Arc<dyn SetSource>, chunking: &ChunkingName) -> ChunkSets {
-        ChunkSets { source: Source::Other(source), folded: Arc::default(), distinct: !are_sets(chunking) }
+    /// Sets from elsewhere. Each chunk is taken once a document.
+    pub fn from_source(source: Arc<dyn SetSource>) -> ChunkSets {
+        ChunkSets { source: Source::Other(source), folded: Arc::default(), distinct: true }
     }
 
     /// The same without these documents.
@@ -100,6 +100,11 @@ impl ChunkSets {
     /// The same with chunks as often as they occur.
     pub fn with_repeats(self) -> ChunkSets {
         ChunkSets { distinct: false, ..self }
+    }
+
+    /// Whether chunks come more than once out of [`SetReader::next_with_repeats`].
+    pub(crate) fn may_repeat(&self) -> bool {
+        self.distinct
     }
 
     /// Reads from the beginning.
@@ -151,10 +156,32 @@ impl SetReader {
 
     /// The next document that is wanted. The others cost next to nothing.
     pub fn next_of(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Option<(u32, &[u64])>, SimilarError> {
+        let Some(doc) = self.advance(wanted)? else { return Ok(None) };
+        if !self.distinct {
+            return Ok(Some((doc, self.chunks())));
+        }
+        let mut set = std::mem::take(&mut self.set);
+        set.clear();
+        set.extend_from_slice(self.chunks());
+        self.seen.retain_first(&mut set);
+        self.set = set;
+        Ok(Some((doc, &self.set)))
+    }
+
+    /// The same, for whoever makes a set of the chunks in any case: they may repeat.
+    pub fn next_with_repeats(
+        &mut self,
+        wanted: impl Fn(u32) -> bool,
+    ) -> Result<Option<(u32, &[u64])>, SimilarError> {
+        let doc = self.advance(wanted)?;
+        Ok(doc.map(|doc| (doc, self.chunks())))
+    }
+
+    fn advance(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Option<u32>, SimilarError> {
         if let Cursor::Unopened(source) = &self.cursor {
             self.cursor = Cursor::Other(source.open()?);
         }
-        let doc = loop {
+        loop {
             let doc = match &mut self.cursor {
                 Cursor::Unopened(_) => None,
                 Cursor::Other(cursor) => {
@@ -169,18 +196,9 @@ impl SetReader {
             };
             let Some(doc) = doc else { return Ok(None) };
             if !self.folded.get(doc) && wanted(doc) && !self.chunks().is_empty() {
-                break doc;
+                return Ok(Some(doc));
             }
-        };
-        if !self.distinct {
-            return Ok(Some((doc, self.chunks())));
         }
-        let mut set = std::mem::take(&mut self.set);
-        set.clear();
-        set.extend_from_slice(self.chunks());
-        self.seen.retain_first(&mut set);
-        self.set = set;
-        Ok(Some((doc, &self.set)))
     }
 
     fn chunks(&self) -> &[u64] {

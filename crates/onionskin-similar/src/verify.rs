@@ -83,18 +83,6 @@ impl Candidates {
     pub fn pushed(&self) -> u64 {
         self.sorter.stats().records
     }
-
-    /// Hands over every different pair, smaller document first, in ascending order of the larger document.
-    pub fn for_each(
-        self,
-        mut call: impl FnMut(u32, u32) -> Result<(), SimilarError>,
-    ) -> Result<(), SimilarError> {
-        for pair in self.sorter.finish()? {
-            let (b, a) = pair?;
-            call(a, b)?;
-        }
-        Ok(())
-    }
 }
 
 /// What verification has cost.
@@ -113,7 +101,7 @@ pub struct VerifyStats {
 /// Documents of one round of work, on which threads work side by side.
 #[derive(Default)]
 struct Round {
-    /// Chunks of the larger documents, end to end.
+    /// Chunks of the larger documents, end to end, as often as they occur.
     chunks: Vec<u64>,
     /// A document, where its chunks lie, where its candidates lie.
     larger: Vec<(u32, Range<usize>, Range<usize>)>,
@@ -128,15 +116,24 @@ struct Kept {
     /// The last larger document, and the kept one.
     expiry: BinaryHeap<Reverse<(u32, u32)>>,
     bytes: usize,
+    /// What makes a set of chunks.
+    seen: FingerprintSet,
 }
 
 impl Kept {
     /// What a set takes beside its chunks.
     const OVERHEAD: usize = 64;
 
-    fn push(&mut self, doc: u32, chunks: &[u64], last: u32) {
-        self.bytes += size_of_val(chunks) + Kept::OVERHEAD;
-        self.sets.insert(doc, chunks.into());
+    /// Keeps a set, or chunks that may repeat as a set.
+    fn push(&mut self, doc: u32, chunks: &[u64], may_repeat: bool, last: u32) {
+        let mut set = chunks;
+        if may_repeat {
+            self.seen.reset(chunks.len());
+            chunks.iter().for_each(|chunk| _ = self.seen.insert(*chunk));
+            set = self.seen.members();
+        }
+        self.bytes += size_of_val(set) + Kept::OVERHEAD;
+        self.sets.insert(doc, set.into());
         self.expiry.push(Reverse((last, doc)));
     }
 
@@ -226,7 +223,7 @@ pub fn count_shared(
         let mut reader = sets.reader();
         loop {
             let wanted = |doc| larger.get(doc) || (doc >= from && doc < until && smaller.get(doc));
-            let Some((doc, chunks)) = reader.next_of(wanted)? else { break };
+            let Some((doc, chunks)) = reader.next_with_repeats(wanted)? else { break };
             if doc >= from && doc < until && smaller.get(doc) {
                 let full = kept.bytes >= kept_bytes;
                 if full {
@@ -237,7 +234,7 @@ pub fn count_shared(
                 if full && kept.bytes >= kept_bytes / 8 * 7 {
                     until = doc;
                 } else {
-                    kept.push(doc, chunks, last.of(doc)?);
+                    kept.push(doc, chunks, sets.may_repeat(), last.of(doc)?);
                 }
             }
             // Candidates of documents that have no chunks, which is possible only with features from elsewhere, are dropped.
@@ -297,10 +294,8 @@ fn work(
         for (doc, chunks, smaller) in larger {
             let chunks = &done.chunks[chunks.clone()];
             seen.reset(chunks.len());
-            chunks.iter().for_each(|chunk| {
-                seen.insert(*chunk);
-            });
-            let size_b = chunks.len() as u32;
+            chunks.iter().for_each(|chunk| _ = seen.insert(*chunk));
+            let size_b = seen.members().len() as u32;
             for a in &done.smaller[smaller.clone()] {
                 let Some(other) = kept.get(*a) else { continue };
                 let size_a = other.len() as u32;

@@ -13,7 +13,7 @@
 //! worker ─▶ block, 1 MB ─ full ─▶ keeper        places (block, start, length), in order of document, travel with the batches
 //! ```
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Shingles of a block. Documents of more are not kept.
@@ -38,8 +38,8 @@ pub(crate) struct Keeper {
     n_blocks: u64,
     handed_out: AtomicU64,
     blocks: Mutex<Vec<(u64, Vec<u64>)>>,
-    /// Half of a feature, where the other half says.
-    seen: Vec<AtomicU32>,
+    /// Sixteen bits of a feature, where others say.
+    seen: Vec<AtomicU16>,
 }
 
 /// Where the shingles of a document are.
@@ -60,7 +60,7 @@ impl Keeper {
     pub fn new(bytes: u64) -> Keeper {
         let n_blocks = (bytes / BLOCK_BYTES).min(u64::from(u32::MAX));
         let n_seen = if n_blocks == 0 { 0 } else { REMEMBERED };
-        let seen = std::iter::repeat_with(AtomicU32::default).take(n_seen).collect();
+        let seen = std::iter::repeat_with(AtomicU16::default).take(n_seen).collect();
         Keeper { n_blocks, handed_out: AtomicU64::new(0), blocks: Mutex::new(Vec::new()), seen }
     }
 
@@ -83,8 +83,8 @@ impl Keeper {
             let mixed = feature.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             // Threads race for a slot, and one of them is forgotten: the search then reads a text that it need not have read.
             if let Some(slot) = self.seen.get((mixed >> 44) as usize & (REMEMBERED - 1)) {
-                met += usize::from(slot.load(Ordering::Relaxed) == mixed as u32);
-                slot.store(mixed as u32, Ordering::Relaxed);
+                met += usize::from(slot.load(Ordering::Relaxed) == mixed as u16);
+                slot.store(mixed as u16, Ordering::Relaxed);
             }
         }
         met > 0 && met < looked_up.len()

@@ -369,7 +369,7 @@ impl<'a> Job<'a> {
             match (&params.search, chunking.as_deref().and_then(ChunkingName::new)) {
                 (Search::Resemblance { .. }, Some(name)) if !kept(&name) => {
                     let rest = Reread::new(atlas, &recipe)?;
-                    Some(Arc::new(KeptSets::new(Arc::clone(&from_scan), &recipe, rest)))
+                    Some(Arc::new(KeptSets::new(Arc::clone(&from_scan), rest)))
                 }
                 _ => None,
             };
@@ -509,7 +509,7 @@ impl Run<'_> {
 
     fn sets(&self) -> Result<Option<ChunkSets>, SimilarError> {
         let sets = match (&self.job.elsewhere, &self.job.chunking) {
-            (Some(elsewhere), Some(chunking)) => ChunkSets::from_source(Arc::clone(elsewhere), chunking),
+            (Some(elsewhere), Some(_)) => ChunkSets::from_source(Arc::clone(elsewhere)),
             (None, Some(chunking)) => ChunkSets::of_atlas(self.job.atlas, chunking)?,
             (_, None) => return Ok(None),
         };
@@ -520,11 +520,19 @@ impl Run<'_> {
         let Some(filter) = &self.job.filter else { return Ok(()) };
         let resources = self.resources();
         let folded = self.folded()?;
-        let mut candidates = Candidates::new(self.job.documents, &resources.share(1, 4))?;
+        // Larger document first: in this order they are verified.
+        let sort = SortParams::new(&resources.work_dir, resources.memory.share(1, 8)).dedup();
+        let mut pairs = Sorter::<(u32, u32)>::new(sort)?;
+        let mut candidate = |a: u32, b: u32| {
+            if a != b { Ok(pairs.push((a.max(b), a.min(b)))?) } else { Ok(()) }
+        };
         self.state.candidates =
-            candidates::find(&self.job, filter, &folded, &resources.share(3, 4), &mut candidates)?.into();
-        let staging = &mut self.staging;
-        candidates.for_each(|a, b| Ok(staging.raw::<(u32, u32)>(CANDIDATES)?.push(&(a, b))?))
+            candidates::find(&self.job, filter, &folded, &resources.share(3, 4), &mut candidate)?.into();
+        for pair in pairs.finish()? {
+            let (b, a) = pair?;
+            self.staging.raw::<(u32, u32)>(CANDIDATES)?.push(&(a, b))?;
+        }
+        Ok(())
     }
 
     fn find_pairs(&mut self) -> Result<(), SimilarError> {

@@ -8,7 +8,7 @@
 use onionskin_core::feature::FeatureMaker;
 use onionskin_core::{FeatureFilter, Recipe, SketchScheme};
 use onionskin_similar::candidates::{CandidateStats, FeatureJoin, SharedFeatures};
-use onionskin_similar::{Bits, Candidates, Resources, SimilarError};
+use onionskin_similar::{Bits, Resources, SimilarError};
 use onionskin_store::Atlas;
 
 use super::Job;
@@ -105,7 +105,7 @@ pub(super) fn find(
     choice: &FilterChoice,
     folded: &Bits,
     resources: &Resources,
-    candidates: &mut Candidates,
+    candidate: &mut impl FnMut(u32, u32) -> Result<(), SimilarError>,
 ) -> Result<CandidateStats, SimilarError> {
     let atlas = job.atlas;
     let mut join = FeatureJoin::new(choice.filter, resources)?;
@@ -139,7 +139,7 @@ pub(super) fn find(
             for (doc, row) in again {
                 join.push(doc, row)?;
             }
-            return join.finish(candidates);
+            return join.finish(candidate);
         }
         // What takes little memory is not read twice.
         let mut hold = n_features.saturating_mul(16) <= resources.memory.bytes() / 8;
@@ -172,7 +172,7 @@ pub(super) fn find(
             }
         }
     }
-    join.finish(candidates)
+    join.finish(candidate)
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use onionskin_core::{Chunking, FingerprintSet, Recipe};
 use onionskin_similar::{SetCursor, SetSource, SimilarError};
 
 use super::reread::Reread;
@@ -12,14 +11,12 @@ use crate::kept::Kept;
 #[derive(Debug)]
 pub(super) struct KeptSets {
     kept: Arc<Kept>,
-    /// Shingles are a set; other chunks come as often as they occur.
-    as_sets: bool,
     rest: Reread,
 }
 
 impl KeptSets {
-    pub fn new(kept: Arc<Kept>, recipe: &Recipe, rest: Reread) -> KeptSets {
-        KeptSets { kept, as_sets: matches!(recipe.main(), Chunking::Shingles(..)), rest }
+    pub fn new(kept: Arc<Kept>, rest: Reread) -> KeptSets {
+        KeptSets { kept, rest }
     }
 }
 
@@ -27,12 +24,10 @@ impl SetSource for KeptSets {
     fn open(&self) -> Result<Box<dyn SetCursor>, SimilarError> {
         Ok(Box::new(Cursor {
             kept: Arc::clone(&self.kept),
-            as_sets: self.as_sets,
             rest: Some(self.rest.open()?),
             ahead: None,
             next: 0,
             at_rest: false,
-            seen: FingerprintSet::default(),
             current: Vec::new(),
         }))
     }
@@ -40,7 +35,6 @@ impl SetSource for KeptSets {
 
 struct Cursor {
     kept: Arc<Kept>,
-    as_sets: bool,
     rest: Option<Box<dyn SetCursor>>,
     /// The document that the rest has come to, when its turn has not come.
     ahead: Option<u32>,
@@ -48,7 +42,6 @@ struct Cursor {
     next: u32,
     /// Whether the present set is one of the rest.
     at_rest: bool,
-    seen: FingerprintSet,
     current: Vec<u64>,
 }
 
@@ -68,9 +61,6 @@ impl SetCursor for Cursor {
             let doc = self.next;
             self.next += 1;
             if wanted(doc) && kept.copy_into(doc, &mut self.current) {
-                if self.as_sets {
-                    self.seen.retain_first(&mut self.current);
-                }
                 self.at_rest = false;
                 return Ok(Some(doc));
             }

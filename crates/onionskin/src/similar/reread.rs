@@ -58,8 +58,8 @@ impl Reread {
                 });
             }
         }
-        // One minimum, because a recipe has some; the shingles as a set.
-        let spelling = format!("{}-rabin{}-t1+{}", stem(recipe), recipe.width().bits(), recipe.main());
+        // One minimum, because a recipe has some.
+        let spelling = format!("{}-rabin{}-t1", stem(recipe), recipe.width().bits());
         let recipe =
             spelling.parse().map_err(|error| SimilarError::Parameters(format!("{spelling}: {error}")))?;
         Ok(Reread { atlas: atlas.clone(), options, recipe })
@@ -296,7 +296,7 @@ impl Visitor for Picker<'_> {
         if (self.wanted)(doc) {
             let mut set = self.spare.pop().unwrap_or_default();
             self.analyzer.analyze_chunks(document.text);
-            self.analyzer.swap_chunks(0, &mut set);
+            self.analyzer.swap_main_chunks(&mut set);
             self.sets.push_back((doc, set));
         }
     }
