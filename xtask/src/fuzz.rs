@@ -11,6 +11,7 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
 
 pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
     let mut limit = vec!["-max_total_time=60".to_owned()];
+    let mut profile = "release";
     let mut only = None;
     let mut rest = options.iter();
     while let Some(option) = rest.next() {
@@ -25,6 +26,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
                 let value = rest.next().context("--runs wants a number")?;
                 let runs: u32 = value.parse().with_context(|| format!("--runs {value}"))?;
                 limit = vec![format!("-runs={runs}"), "-seed=1".to_owned()];
+                profile = "quick";
             }
             target if !target.starts_with('-') => only = Some(target),
             other => bail!("unknown option {other}"),
@@ -36,7 +38,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
     // An explicit target keeps the flags away from build scripts.
     step(
         "fuzz targets",
-        command("cargo", &["build", "--release", "--target", &triple])
+        command("cargo", &["build", "--profile", profile, "--target", &triple])
             .current_dir(&folder)
             .env("RUSTFLAGS", COVERAGE)
             .env("CARGO_TARGET_DIR", &target_dir),
@@ -58,7 +60,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
         for made in [&corpus, &seeds, &artifacts] {
             std::fs::create_dir_all(made).with_context(|| format!("making {}", made.display()))?;
         }
-        let binary = target_dir.join(&triple).join("release").join(&name);
+        let binary = target_dir.join(&triple).join(profile).join(&name);
         step(
             &format!("fuzz {name} {}", limit.join(" ")),
             command(&binary, &[])
