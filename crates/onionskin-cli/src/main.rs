@@ -2,6 +2,7 @@
 //!
 //! stdout carries data, stderr talks. Exit codes: 0 done, 1 a clear negative answer, 2 an error.
 
+mod allocator;
 mod args;
 mod commands;
 mod output;
@@ -36,7 +37,7 @@ impl From<Exit> for ExitCode {
 }
 
 fn main() -> ExitCode {
-    keep_freed_memory();
+    allocator::keep_freed_memory();
     let args = Args::parse();
     start_logging(&args.global);
     hush_caught_panics();
@@ -49,18 +50,6 @@ fn main() -> ExitCode {
         }
     }
     .into()
-}
-
-/// Buffers of a few megabytes come and go with every batch. Left to itself, glibc maps and unmaps some of them each time, and every page of them
-/// costs a fault when it is touched again: a third of all faults of a scan, and one part in twenty of its time.
-fn keep_freed_memory() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    #[expect(unsafe_code, reason = "the allocator is a C library's")]
-    // SAFETY: both calls set a number in the allocator, under its own lock, and no other thread has begun.
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 4 << 20);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, 32 << 20);
-    }
 }
 
 /// Decoders of foreign formats panic on damaged files. Workers catch that and report a bad record, or an error that carries the
