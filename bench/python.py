@@ -8,17 +8,13 @@ Unfair to us: nothing. Unfair to others: they are given shingles made by `str.sp
 are fingerprinted in Rust. That is why `shingles` is told apart.
 """
 
-import sys
-
-# Benches have names of modules: `collections` is one.
-sys.path.append(sys.path.pop(0))
-
 import argparse
 import json
 import os
 import pathlib
 import random
 import re
+import sys
 import time
 
 # Before anything starts a pool.

@@ -33,7 +33,7 @@ pub(crate) fn similar(options: &[&str]) -> anyhow::Result<()> {
 
 /// The search for mirrors on webs of four sizes. There is no peer to compare with.
 pub(crate) fn collections(options: &[&str]) -> anyhow::Result<()> {
-    run("collections", options)
+    run("mirror_search", options)
 }
 
 /// A server under load. wrk asks it.
@@ -56,8 +56,7 @@ pub(crate) fn spark(options: &[&str]) -> anyhow::Result<()> {
     let interpreter = python("python-bench-spark", &["pyspark==4.3.0", "pandas<3", "pyarrow"])?;
     package::install(&interpreter, &package::wheel("release")?)?;
     step("release build", &mut command("cargo", &["build", "--release", "-p", "onionskin-cli"]))?;
-    // Not the folder of the script, which has a file named as a module of the standard library.
-    let mut arguments = vec!["-P", "bench/spark.py", "--out", "bench/results/spark.json"];
+    let mut arguments = vec!["bench/spark.py", "--out", "bench/results/spark.json"];
     arguments.extend(options);
     let program = root().join("target/release/onionskin");
     step("bench spark", command(&interpreter, &arguments).env("ONIONSKIN", program))
