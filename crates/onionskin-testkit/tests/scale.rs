@@ -47,8 +47,13 @@ impl io::Write for Count {
 
 #[test]
 fn large_webs_in_little_memory() {
-    // The test is always compiled and its paths always taken; the environment makes it large.
-    let scale = if std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some() { 1_000 } else { 1 };
+    // The test is always compiled and its paths always taken; the environment makes it large, and a release build larger.
+    let slow = std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some();
+    let scale = match (slow, cfg!(debug_assertions)) {
+        (false, _) => 1,
+        (true, true) => 200,
+        (true, false) => 1_000,
+    };
     let webs =
         [(Preset::Short, 20_000), (Preset::Text, 1_000), (Preset::Crowd, 2_000), (Preset::Template, 200)];
     for (preset, pages) in webs {
