@@ -53,14 +53,15 @@ pub(crate) fn run() -> anyhow::Result<()> {
     apt(&[("pdftotext", "poppler-utils"), ("gs", "ghostscript")])?;
     let interpreter = python("python", PYTHON_PACKAGES)?;
 
-    step("tests", cargo(&["test", "--workspace", "--all-targets"]).env("ONIONSKIN_SLOW_TESTS", "1"))?;
-    step("documentation examples", &mut cargo(&["test", "--workspace", "--doc"]))?;
-    step("lints", &mut cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]))?;
-    step("documentation", cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
-    step("object stores", &mut cargo(&["test", "-p", "onionskin-corpus", "--features", "remote", "--lib"]))?;
+    // With object stores, in one build of everything. The wheel and the fuzz targets are built without.
+    let everything = ["--workspace", "--features", "onionskin-cli/remote"];
+    step("tests", cargo(&["test", "--all-targets"]).args(everything).env("ONIONSKIN_SLOW_TESTS", "1"))?;
+    step("documentation examples", cargo(&["test", "--doc"]).args(everything))?;
+    step("lints", cargo(&["clippy", "--all-targets"]).args(everything).args(["--", "-D", "warnings"]))?;
+    step("documentation", cargo(&["doc", "--no-deps"]).args(everything).env("RUSTDOCFLAGS", "-D warnings"))?;
 
     // Of the whole workspace, so that what the tests were built from is used again.
-    step("binary", &mut cargo(&["build", "--workspace", "--bin", "onionskin", "--example", "render_avoid"]))?;
+    step("binary", cargo(&["build", "--bin", "onionskin", "--example", "render_avoid"]).args(everything))?;
     let binary = root().join("target/debug/onionskin");
     step(
         "oracles and readers in Python",

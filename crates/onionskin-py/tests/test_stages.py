@@ -77,6 +77,9 @@ def test_an_error_of_the_listener_ends_the_stage(make_web: Callable[..., Path], 
 def test_errors_have_kinds_and_hints(make_web: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(onionskin.InputError):
         onionskin.scan(tmp_path / "nothing.jsonl", tmp_path / "atlas")
+    for address in ("s3://bucket/key", "https://example.org/x.jsonl"):
+        with pytest.raises(onionskin.InputError, match=f"{address}: this build reads local files only"):
+            onionskin.scan(address, tmp_path / "atlas")
     with pytest.raises(onionskin.AtlasError, match="no manifest|No such file"):
         onionskin.similar(tmp_path)
     web = make_web()
