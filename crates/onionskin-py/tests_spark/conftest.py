@@ -38,6 +38,10 @@ SURROUNDINGS = {
 }
 
 
+#: Jobs of seconds on two processors, which the better compiler and the collector's threads would take away.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 def program(*arguments: object) -> str:
     """Runs the program; what it prints."""
     return subprocess.run([PROGRAM, *map(str, arguments)], check=True, capture_output=True, text=True).stdout
@@ -103,6 +107,8 @@ def spark(master: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Spa
         .config("spark.driver.memory", "1g")
         .config("spark.executor.memory", "1g")
         .config("spark.executor.cores", "1")
+        .config("spark.driver.extraJavaOptions", SHORT_LIVED)
+        .config("spark.executor.extraJavaOptions", SHORT_LIVED)
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", os.environ.get("ONIONSKIN_SPARK_PARTITIONS", "2"))

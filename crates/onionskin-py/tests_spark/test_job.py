@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MASTER, by_the_program, program, same_atlas, tables
+from conftest import MASTER, SHORT_LIVED, by_the_program, program, same_atlas, tables
 from pyspark.sql import SparkSession
 
 from onionskin import spark as job
@@ -348,7 +348,7 @@ def test_the_command_line_by_spark_submit(web: Path, tmp_path: Path) -> None:
 
     script = call(sys.executable, "-m", "onionskin.spark", "--path").stdout.strip()
     submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
-    settings = ["spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1", "spark.sql.shuffle.partitions=2"]
+    settings = ["spark.ui.enabled=false", "spark.driver.host=127.0.0.1", "spark.driver.bindAddress=127.0.0.1", "spark.sql.shuffle.partitions=2", f"spark.driver.extraJavaOptions={SHORT_LIVED}"]
     conf = [word for setting in settings for word in ("--conf", setting)]
     os.environ["PYSPARK_PYTHON"] = sys.executable
     ours = tmp_path / "ours"
