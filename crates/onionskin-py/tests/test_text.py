@@ -174,7 +174,8 @@ def test_the_filter_is_the_papers() -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_ctrl_c_stops_a_long_list() -> None:
     program = '''
-import random, time, onionskin
+import random, signal, time, onionskin
+signal.signal(signal.SIGINT, signal.default_int_handler)
 generator = random.Random(1)
 texts = [" ".join(generator.choices("abcdefghij", k=800)) for _ in range(2000)] * 300
 print("go", flush=True)
