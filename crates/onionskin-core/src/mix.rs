@@ -7,9 +7,18 @@
 /// section 2: "random linear transformations are likely to suffice in practice"). The constants are Stafford's mix 13.
 #[inline]
 pub fn scramble(x: u64) -> u64 {
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let x = half_scramble(x);
     x ^ (x >> 31)
+}
+
+/// The multipliers of [`scramble`].
+pub(crate) const MULTIPLIERS: [u64; 2] = [0xbf58_476d_1ce4_e5b9, 0x94d0_49bb_1331_11eb];
+
+/// [`scramble`] without its last step, which is for the lower bits.
+#[inline]
+pub(crate) fn half_scramble(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(MULTIPLIERS[0]);
+    (x ^ (x >> 27)).wrapping_mul(MULTIPLIERS[1])
 }
 
 /// Steele, Lea and Flood's generator: what turns a seed into permutations.

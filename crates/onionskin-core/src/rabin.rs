@@ -105,7 +105,7 @@ impl Rabin {
     }
 
     /// The remainders of runs of ASCII letters and digits in small letters.
-    pub(crate) fn ascii_words(&self, text: &[u8], starts: &[usize], ends: &[usize], out: &mut [u64]) {
+    pub(crate) fn ascii_words(&self, text: &[u8], starts: &[u64], ends: &[u64], out: &mut [u64]) {
         match self.advance {
             None => simd::ascii_words(text, starts, ends, out, self.barrett),
             Some(table) => {

@@ -6,10 +6,13 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
 mod x86;
 
 use crate::gf2;
-use crate::token::{Runs, ascii_words as ascii_words_with, load_block};
+use crate::mix::half_scramble;
+use crate::token::{Runs, ascii_words as ascii_words_with, load_block, write_places};
 
 /// The constants of one modulus that the carry-less kernel needs.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +42,18 @@ fn has_wide_carryless_multiply() -> bool {
         && std::arch::is_x86_feature_detected!("avx2")
 }
 
+/// Whether it has registers of 512 bits for all that [`avx512`] does.
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has_wide_carryless_multiply()
+        && has_wide_integers()
+        && has!("avx512f")
+        && has!("avx512bw")
+        && has!("avx512dq")
+        && has!("avx512vbmi2")
+}
+
 /// For every window of `coefficients.len()` blocks: Σ blockⱼ·coefficientⱼ mod M, xor `constant`, appended to `out`.
 /// `None` when the processor cannot; then nothing is written.
 pub(crate) fn window_sums(
@@ -48,6 +63,13 @@ pub(crate) fn window_sums(
     barrett: Barrett,
     out: &mut Vec<u64>,
 ) -> Option<()> {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512()
+        // SAFETY: the features that `window_sums` enables were detected just above.
+        && unsafe { avx512::window_sums(blocks, coefficients, constant, barrett, out) }
+    {
+        return Some(());
+    }
     #[cfg(target_arch = "x86_64")]
     if has_wide_carryless_multiply()
         // SAFETY: the features that `window_sums_wide` enables were detected just above.
@@ -106,7 +128,7 @@ pub(crate) fn advance(remainder: u64, barrett: Barrett) -> u64 {
 }
 
 /// [`ascii_words_with`] by the multiplier that the processor has.
-pub(crate) fn ascii_words(text: &[u8], starts: &[usize], ends: &[usize], out: &mut [u64], barrett: Barrett) {
+pub(crate) fn ascii_words(text: &[u8], starts: &[u64], ends: &[u64], out: &mut [u64], barrett: Barrett) {
     #[cfg(target_arch = "x86_64")]
     if has_carryless_multiply() && has_wide_integers() {
         // SAFETY: the features that `ascii_words` enables were detected just above.
@@ -118,11 +140,16 @@ pub(crate) fn ascii_words(text: &[u8], starts: &[usize], ends: &[usize], out: &m
 /// Writes down the runs of a window of blocks.
 pub(crate) fn find_runs(blocks: &[[u8; 64]], base: usize, runs: &mut Runs) {
     #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        // SAFETY: the features that `find_runs` enables were detected just above.
+        return unsafe { avx512::find_runs(blocks, base, runs) };
+    }
+    #[cfg(target_arch = "x86_64")]
     if has_wide_integers() {
         // SAFETY: the features that `find_runs` enables were detected just above.
         return unsafe { x86::find_runs(blocks, base, runs) };
     }
-    runs.find(blocks, base, classify);
+    runs.find(blocks, base, classify, write_places);
 }
 
 /// Whether the processor has 256-bit integers, and counts and masks bits in one instruction.
@@ -183,6 +210,40 @@ pub(crate) fn lower_minima_portable(
     }
 }
 
+/// Cuts the range of a permutation into as many bins as there are numbers in `least`, and lowers each of these to the least image in its bin.
+/// The image of a fingerprint is how far it is from the beginning of its bin, as many times as fine as there are bins.
+pub(crate) fn lower_bins(fingerprints: &[u64], key: u64, least: &mut [u64]) {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() && u32::try_from(least.len()).is_ok() {
+        // SAFETY: the features that `lower_bins` enables were detected just above.
+        return unsafe { avx512::lower_bins(fingerprints, key, least) };
+    }
+    lower_bins_portable(fingerprints, key, least);
+}
+
+/// The truth for [`lower_bins`].
+pub(crate) fn lower_bins_portable(fingerprints: &[u64], key: u64, least: &mut [u64]) {
+    let t = least.len();
+    // Four images at a time, so that no multiplication waits for a bin.
+    let (fours, rest) = fingerprints.as_chunks::<4>();
+    for four in fours {
+        for (bin, image) in four.map(|fingerprint| image(fingerprint, key, t)) {
+            least[bin] = least[bin].min(image);
+        }
+    }
+    for (bin, image) in rest.iter().map(|fingerprint| image(*fingerprint, key, t)) {
+        least[bin] = least[bin].min(image);
+    }
+}
+
+/// The bin of a fingerprint among `t`, and its image there. The permutation is that of [`crate::scramble`] without its last step, which is for
+/// the lower bits: the bin and the least are chosen by the upper ones.
+#[inline]
+pub(crate) fn image(fingerprint: u64, key: u64, t: usize) -> (usize, u64) {
+    let scaled = u128::from(half_scramble(fingerprint ^ key)) * t as u128;
+    ((scaled >> 64) as usize, scaled as u64)
+}
+
 /// What 64 bytes of text are made of, a bit a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ByteClasses {
@@ -225,6 +286,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    type FindRuns = fn(&[[u8; 64]], usize, &mut Runs);
+
     proptest! {
         #[test]
         fn minima_equal_their_portable_twin(values in prop::collection::vec(any::<u64>(), 0..40), eights in 1usize..20, seed: u64) {
@@ -240,6 +303,14 @@ mod tests {
         }
 
         #[test]
+        fn bins_equal_their_portable_twin(fingerprints in prop::collection::vec(any::<u64>(), 0..120), key: u64, t in 1usize..100) {
+            let (mut found, mut expected) = (vec![u64::MAX; t], vec![u64::MAX; t]);
+            lower_bins(&fingerprints, key, &mut found);
+            lower_bins_portable(&fingerprints, key, &mut expected);
+            prop_assert_eq!(&found, &expected);
+        }
+
+        #[test]
         fn classes_equal_their_portable_twin(bytes in prop::array::uniform32(any::<u8>()), more in prop::array::uniform32(any::<u8>())) {
             let mut block = [0; 64];
             block[..32].copy_from_slice(&bytes);
@@ -250,22 +321,37 @@ mod tests {
         #[test]
         fn runs_equal_their_portable_twin(text in "([a-zA-Z0-9]{1,9}[ .\n]{0,2}|[éß東]{1,3}| {0,70}|x{60,70}){0,60}") {
             let (blocks, _) = text.as_bytes().as_chunks::<64>();
-            let (mut found, mut expected) = (Runs::default(), Runs::default());
-            found.begin(true);
-            expected.begin(true);
-            for (i, window) in blocks.chunks(3).enumerate() {
-                find_runs(window, 192 * i, &mut found);
-                expected.find(window, 192 * i, classify_portable);
-                prop_assert_eq!(found.ended(), expected.ended());
-                prop_assert_eq!((&found.beyond_ascii, &found.newlines), (&expected.beyond_ascii, &expected.newlines));
-                found.next_window();
-                expected.next_window();
+            let kernels: Vec<FindRuns> = vec![
+                find_runs,
+                |blocks, base, runs| runs.find(blocks, base, classify, write_places),
+                #[cfg(target_arch = "x86_64")]
+                |blocks, base, runs| {
+                    if has_wide_integers() {
+                        // SAFETY: the features were detected just above.
+                        unsafe { x86::find_runs(blocks, base, runs) }
+                    } else {
+                        find_runs(blocks, base, runs);
+                    }
+                },
+            ];
+            for kernel in kernels {
+                let (mut found, mut expected) = (Runs::default(), Runs::default());
+                found.begin(true);
+                expected.begin(true);
+                for (i, window) in blocks.chunks(3).enumerate() {
+                    kernel(window, 192 * i, &mut found);
+                    expected.find(window, 192 * i, classify_portable, write_places);
+                    prop_assert_eq!(found.ended(), expected.ended());
+                    prop_assert_eq!((&found.beyond_ascii, &found.newlines), (&expected.beyond_ascii, &expected.newlines));
+                    found.next_window();
+                    expected.next_window();
+                }
             }
         }
 
-        /// The processor's best kernel, the next best, and the definition.
+        /// The processor's best kernel, the next best ones, and the definition.
         #[test]
-        fn windows_equal_their_twins(blocks in prop::collection::vec(any::<u64>(), 0..40), w in 1usize..10, rest: u64, constant: u64) {
+        fn windows_equal_their_twins(blocks in prop::collection::vec(any::<u64>(), 0..80), w in 1usize..10, rest: u64, constant: u64) {
             let modulus = gf2::Modulus::new(rest);
             let barrett = Barrett { mu: modulus.barrett(), rest };
             let coefficients: Vec<u64> = (1..=w).rev().map(|n| modulus.power_of_t64(n)).collect();
@@ -276,6 +362,14 @@ mod tests {
             let mut found = vec![];
             if window_sums(&blocks, &coefficients, constant, barrett, &mut found).is_some() {
                 prop_assert_eq!(&found, &expected);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if has_wide_carryless_multiply() {
+                found.clear();
+                // SAFETY: the features were detected just above.
+                if unsafe { x86::window_sums_wide(&blocks, &coefficients, constant, barrett, &mut found) } {
+                    prop_assert_eq!(&found, &expected);
+                }
             }
             #[cfg(target_arch = "x86_64")]
             if has_carryless_multiply() {
@@ -306,8 +400,8 @@ mod tests {
             let modulus = gf2::Modulus::new(rest);
             let barrett = Barrett { mu: modulus.barrett(), rest };
             let text = words.join(" ");
-            let starts: Vec<usize> = (0..words.len()).map(|i| words[..i].iter().map(|word| word.len() + 1).sum()).collect();
-            let ends: Vec<usize> = starts.iter().zip(&words).map(|(start, word)| start + word.len()).collect();
+            let starts: Vec<u64> = (0..words.len()).map(|i| words[..i].iter().map(|word| word.len() as u64 + 1).sum()).collect();
+            let ends: Vec<u64> = starts.iter().zip(&words).map(|(start, word)| start + word.len() as u64).collect();
             let (mut found, mut expected) = (vec![0; words.len()], vec![0; words.len()]);
             ascii_words(text.as_bytes(), &starts, &ends, &mut found, barrett);
             ascii_words_with(&starts, &ends, &mut expected, |at| load_block(text.as_bytes(), at), |remainder| modulus.mul(remainder, rest));

@@ -22,7 +22,7 @@ use crate::unicode::{self, CharClass, Entry, Form};
 
 mod runs;
 
-pub(crate) use runs::{Runs, WINDOW_BLOCKS, ascii_words, load_block};
+pub(crate) use runs::{RUNS_OF_BLOCK, Runs, WINDOW_BLOCKS, ascii_words, load_block, write_places};
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -168,7 +168,7 @@ impl Tokenizer {
             let words = tokens.extend(until - done);
             self.rabin.ascii_words(text.as_bytes(), starts, ends, words);
             if let Some(run) = next {
-                self.unicode_run(&text[runs.starts[run]..runs.ends[run]], tokens);
+                self.unicode_run(&text[runs.starts[run] as usize..runs.ends[run] as usize], tokens);
                 done = run + 1;
             }
         }

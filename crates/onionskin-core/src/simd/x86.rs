@@ -12,7 +12,7 @@ use std::arch::x86_64::{
 };
 
 use super::{Barrett, ByteClasses};
-use crate::token::{Runs, ascii_words as ascii_words_with, load_block};
+use crate::token::{Runs, ascii_words as ascii_words_with, load_block, write_places};
 
 /// One polynomial in the lower half of a register.
 #[target_feature(enable = "pclmulqdq,sse2")]
@@ -37,7 +37,7 @@ fn reduce(product: __m128i, barrett: __m128i) -> u64 {
 
 #[target_feature(enable = "pclmulqdq,sse2")]
 #[inline]
-fn constants(barrett: Barrett) -> __m128i {
+pub(super) fn constants(barrett: Barrett) -> __m128i {
     std::arch::x86_64::_mm_set_epi64x(barrett.rest.cast_signed(), barrett.mu.cast_signed())
 }
 
@@ -57,23 +57,25 @@ pub(super) fn advance(remainder: u64, barrett: Barrett) -> u64 {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,pclmulqdq,sse2")]
-pub(super) fn ascii_words(text: &[u8], starts: &[usize], ends: &[usize], out: &mut [u64], barrett: Barrett) {
+pub(super) fn ascii_words(text: &[u8], starts: &[u64], ends: &[u64], out: &mut [u64], barrett: Barrett) {
     let advance = |remainder| advance(remainder, barrett);
     let Some(last) = text.len().checked_sub(8) else {
         return ascii_words_with(starts, ends, out, |at| load_block(text, at), advance);
     };
     // SAFETY: eight bytes can be read at `last` and everywhere before; the read needs no alignment.
-    let load =
-        |at: usize| u64::from_le(unsafe { text.as_ptr().add(at.min(last)).cast::<u64>().read_unaligned() });
+    let load = |at: u64| unsafe {
+        let at = (at as usize).min(last);
+        u64::from_le(text.as_ptr().add(at).cast::<u64>().read_unaligned())
+    };
     ascii_words_with(starts, ends, out, load, advance);
     // A block that reaches beyond the end of the text was read too early. Only the last words of a text have one.
-    let whole = ends.iter().rposition(|end| *end <= last).map_or(0, |word| word + 1);
+    let whole = ends.iter().rposition(|end| *end <= last as u64).map_or(0, |word| word + 1);
     ascii_words_with(&starts[whole..], &ends[whole..], &mut out[whole..], |at| load_block(text, at), advance);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) fn find_runs(blocks: &[[u8; 64]], base: usize, runs: &mut Runs) {
-    runs.find(blocks, base, |block| classify_avx2(block));
+    runs.find(blocks, base, |block| classify_avx2(block), write_places);
 }
 
 /// The sum of eight blocks, each times its power, four products of two at a time. The state stays a product of two halves that is

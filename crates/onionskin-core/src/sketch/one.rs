@@ -17,6 +17,7 @@
 //! 6,000 pairs can tell; with fewer shingles than minima within 0.025.
 
 use crate::mix::{SplitMix64, scramble};
+use crate::simd;
 
 /// Bins that are asked at random.
 const PROBES: u64 = 64;
@@ -65,40 +66,20 @@ impl OnePermutation {
 
     /// The sketch of a set of fingerprints; repeats do no harm. All ones for an empty set, which resembles nothing.
     pub fn sketch(&mut self, fingerprints: &[u64]) -> &[u32] {
-        self.least.clear();
         self.least.resize(self.t, NONE);
-        // Out of the way of the compiler, which cannot know that the bins are not where the key is.
-        let mut least = std::mem::take(&mut self.least);
-        // Four images at a time, so that no multiplication waits for a bin.
-        let (fours, rest) = fingerprints.as_chunks::<4>();
-        for four in fours {
-            for (bin, image) in four.map(|fingerprint| self.image(fingerprint)) {
-                least[bin] = least[bin].min(image);
-            }
-        }
-        for (bin, image) in rest.iter().map(|fingerprint| self.image(*fingerprint)) {
-            least[bin] = least[bin].min(image);
-        }
-        self.least = least;
+        self.least.fill(NONE);
+        simd::lower_bins(fingerprints, self.key, &mut self.least);
         self.borrow();
         self.minima.resize(self.t, 0);
-        for (halves, images) in self.minima.chunks_mut(2).zip(self.least.chunks(2)) {
-            for (bin, (half_image, image)) in halves.iter_mut().zip(images).enumerate() {
-                *half_image = half(bin, *image);
-            }
+        let (pairs, odd) = self.minima.as_chunks_mut::<2>();
+        let (images, odd_image) = self.least.as_chunks::<2>();
+        for (pair, images) in pairs.iter_mut().zip(images) {
+            *pair = [half(0, images[0]), half(1, images[1])];
+        }
+        for (minimum, image) in odd.iter_mut().zip(odd_image) {
+            *minimum = half(0, *image);
         }
         &self.minima
-    }
-
-    /// The bin of a fingerprint, and its image there: how far it is from the beginning of the bin, t times as fine. The permutation is
-    /// [`scramble`] without its last step, which is for the lower bits: the bin and the least are chosen by the upper ones.
-    #[inline]
-    fn image(&self, fingerprint: u64) -> (usize, u64) {
-        let x = fingerprint ^ self.key;
-        let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let scaled = u128::from(x) * self.t as u128;
-        ((scaled >> 64) as usize, scaled as u64)
     }
 
     /// The nth bin that an empty one asks.
@@ -110,19 +91,20 @@ impl OnePermutation {
 
     /// Fills the empty bins. A bin that has borrowed lends nothing.
     fn borrow(&mut self) {
-        self.empty.resize(self.t, 0);
-        let mut n_empty = 0;
-        for (bin, least) in self.least.iter().enumerate() {
-            // Written for every bin, and kept for the empty ones: nothing to guess.
-            self.empty[n_empty] = bin;
-            n_empty += usize::from(*least == NONE);
+        self.empty.clear();
+        for (first, eight) in (0..).step_by(8).zip(self.least.chunks(8)) {
+            // Where there are more shingles than bins, most eights have none that is empty, and looking at all of them at once tells.
+            if eight.iter().fold(false, |any, least| any | (*least == NONE)) {
+                self.empty
+                    .extend((first..).zip(eight).filter(|(_, least)| **least == NONE).map(|(bin, _)| bin));
+            }
         }
-        if n_empty == 0 || n_empty == self.t {
+        if self.empty.is_empty() || self.empty.len() == self.t {
             return;
         }
         self.lent.clear();
         self.filled.clear();
-        for i in 0..n_empty {
+        for i in 0..self.empty.len() {
             let lender = self.lender(self.empty[i]);
             self.lent.push(self.least[lender]);
         }
@@ -167,7 +149,7 @@ impl OnePermutation {
     /// The same by the definition.
     pub fn sketch_trivial_but_slow(&self, fingerprints: &[u64]) -> Vec<u32> {
         let own = |bin: usize| {
-            let images = fingerprints.iter().map(|fingerprint| self.image(*fingerprint));
+            let images = fingerprints.iter().map(|fingerprint| simd::image(*fingerprint, self.key, self.t));
             images.filter(|(of, _)| *of == bin).map(|(_, image)| image).min()
         };
         (0..self.t)

@@ -10,7 +10,7 @@ use crate::simd::ByteClasses;
 pub(crate) const WINDOW_BLOCKS: usize = 32;
 
 /// At most every second byte begins a run.
-const RUNS_OF_BLOCK: usize = 32;
+pub(crate) const RUNS_OF_BLOCK: usize = 32;
 
 /// Runs that are written down without asking. Plain text has about eleven in a block.
 const BATCH: usize = 12;
@@ -22,9 +22,9 @@ const SMALL: u64 = 0x2020_2020_2020_2020;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Runs {
     /// Where runs begin, with room for a batch more than there can be once a text has begun.
-    pub starts: Vec<usize>,
+    pub starts: Vec<u64>,
     /// Where they end; there is one less while a run is open.
-    pub ends: Vec<usize>,
+    pub ends: Vec<u64>,
     /// Runs that have ended.
     pub n_ends: usize,
     n_starts: usize,
@@ -66,18 +66,25 @@ impl Runs {
 
     /// Where the runs that have ended begin and end.
     #[cfg(test)]
-    pub fn ended(&self) -> (&[usize], &[usize]) {
+    pub fn ended(&self) -> (&[u64], &[u64]) {
         (&self.starts[..self.n_ends], &self.ends[..self.n_ends])
     }
 
-    /// Writes down the runs of at most [`WINDOW_BLOCKS`] blocks that begin at `base`.
+    /// Writes down the runs of at most [`WINDOW_BLOCKS`] blocks that begin at `base`, as [`write_places`] does.
     #[inline(always)]
-    pub fn find(&mut self, blocks: &[[u8; 64]], base: usize, classify: impl Fn(&[u8; 64]) -> ByteClasses) {
+    pub fn find(
+        &mut self,
+        blocks: &[[u8; 64]],
+        base: usize,
+        classify: impl Fn(&[u8; 64]) -> ByteClasses,
+        write_places: impl Fn(&mut [u64; RUNS_OF_BLOCK], u64, u64),
+    ) {
         assert!(blocks.len() <= WINDOW_BLOCKS, "a window is as long as there is room for");
         // What the next block waits for is one bit, and not how many runs there were.
         let mut open = u64::from(self.n_starts > self.n_ends);
         let (mut n_starts, mut n_ends) = (self.n_starts, self.n_ends);
-        for (i, block) in blocks.iter().enumerate() {
+        let room = "there is room for a block more";
+        for (base, block) in (base as u64..).step_by(64).zip(blocks) {
             let ByteClasses { alphanumeric, high, newline } = classify(block);
             let runs = alphanumeric | high;
             let before = runs << 1 | open;
@@ -89,9 +96,9 @@ impl Runs {
             if self.lines {
                 find_newlines(newline, ends, n_ends, &mut self.newlines);
             }
-            write_places(&mut self.starts[n_starts..], base + 64 * i, starts);
+            write_places(self.starts[n_starts..].first_chunk_mut().expect(room), base, starts);
             n_starts += starts.count_ones() as usize;
-            write_places(&mut self.ends[n_ends..], base + 64 * i, ends);
+            write_places(self.ends[n_ends..].first_chunk_mut().expect(room), base, ends);
             n_ends += ends.count_ones() as usize;
         }
         (self.n_starts, self.n_ends) = (n_starts, n_ends);
@@ -128,16 +135,15 @@ fn find_newlines(mut bits: u64, ends: u64, ended: usize, newlines: &mut Vec<usiz
 
 /// Writes the places of the bits in front of `out`, and behind them what is written over later.
 #[inline(always)]
-fn write_places(out: &mut [usize], base: usize, mut bits: u64) {
+pub(crate) fn write_places(out: &mut [u64; RUNS_OF_BLOCK], base: u64, mut bits: u64) {
     let count = bits.count_ones() as usize;
-    let out = out.first_chunk_mut::<RUNS_OF_BLOCK>().expect("there is room for a block more");
     for place in &mut out[..BATCH] {
-        *place = base + bits.trailing_zeros() as usize;
+        *place = base + u64::from(bits.trailing_zeros());
         bits &= bits.wrapping_sub(1);
     }
     if count > BATCH {
         for place in &mut out[BATCH..count] {
-            *place = base + bits.trailing_zeros() as usize;
+            *place = base + u64::from(bits.trailing_zeros());
             bits &= bits.wrapping_sub(1);
         }
     }
@@ -147,10 +153,10 @@ fn write_places(out: &mut [usize], base: usize, mut bits: u64) {
 /// eight bytes of the text at a place, whatever they are beyond its end; `advance` multiplies by t⁶⁴.
 #[inline(always)]
 pub(crate) fn ascii_words(
-    starts: &[usize],
-    ends: &[usize],
+    starts: &[u64],
+    ends: &[u64],
     out: &mut [u64],
-    load: impl Fn(usize) -> u64,
+    load: impl Fn(u64) -> u64,
     advance: impl Fn(u64) -> u64,
 ) {
     let groups = out.chunks_mut(64).zip(starts.chunks(64).zip(ends.chunks(64)));
@@ -181,8 +187,8 @@ pub(crate) fn ascii_words(
 
 /// Eight bytes of a text, zeros beyond its end.
 #[inline(always)]
-pub(crate) fn load_block(text: &[u8], at: usize) -> u64 {
-    let rest = text.get(at..).unwrap_or_default();
+pub(crate) fn load_block(text: &[u8], at: u64) -> u64 {
+    let rest = text.get(at as usize..).unwrap_or_default();
     u64::from_le_bytes(rest.first_chunk::<8>().copied().unwrap_or_else(|| short_block(rest)))
 }
 
@@ -196,7 +202,7 @@ fn short_block(rest: &[u8]) -> [u8; 8] {
 
 /// The first bytes of a block, fewer than eight, with a one above them.
 #[inline(always)]
-fn stopped(block: u64, length: usize) -> u64 {
+fn stopped(block: u64, length: u64) -> u64 {
     let stop = 1 << (8 * length);
     (block & (stop - 1)) | stop
 }

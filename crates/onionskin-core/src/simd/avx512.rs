@@ -1,0 +1,231 @@
+//! x86-64 with AVX-512: sixty-four bytes, eight windows, eight images at a time.
+//!
+//! Each does what its sibling in [`super::x86`] does, and is chosen where the processor has what [`super::has_avx512`] asks for.
+
+use std::arch::x86_64::{
+    __m512i, _mm_bsrli_si128, _mm512_add_epi64, _mm512_broadcast_i32x4, _mm512_bslli_epi128,
+    _mm512_castsi512_si128, _mm512_clmulepi64_epi128, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask,
+    _mm512_cvtepu8_epi64, _mm512_extracti32x4_epi32, _mm512_loadu_si512, _mm512_mask_blend_epi64,
+    _mm512_maskz_compress_epi8, _mm512_movepi8_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512,
+    _mm512_set1_epi8, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srli_epi64,
+    _mm512_storeu_si512, _mm512_sub_epi8, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
+};
+
+use super::{Barrett, ByteClasses, lower_bins_portable, x86};
+use crate::mix::MULTIPLIERS;
+use crate::token::{RUNS_OF_BLOCK, Runs};
+
+/// 0, 1, …, 63.
+const PLACES: [u8; 64] = {
+    let mut places = [0; 64];
+    let mut i = 0;
+    while i < 64 {
+        places[i] = i as u8;
+        i += 1;
+    }
+    places
+};
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load_bytes(bytes: &[u8; 64]) -> __m512i {
+    // SAFETY: 64 readable bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load_eight(eight: &[u64; 8]) -> __m512i {
+    // SAFETY: eight u64 are 64 readable bytes, and the load needs no alignment.
+    unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn store_eight(eight: &mut [u64; 8], register: __m512i) {
+    // SAFETY: eight u64 are 64 writable bytes, and the store needs no alignment.
+    unsafe { _mm512_storeu_si512(eight.as_mut_ptr().cast(), register) };
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn all(value: u64) -> __m512i {
+    _mm512_set1_epi64(value.cast_signed())
+}
+
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+fn classify(block: &[u8; 64]) -> ByteClasses {
+    let bytes = load_bytes(block);
+    let lower = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+    let below = |bytes, first: u8, count: i8| {
+        _mm512_cmplt_epu8_mask(
+            _mm512_sub_epi8(bytes, _mm512_set1_epi8(first.cast_signed())),
+            _mm512_set1_epi8(count),
+        )
+    };
+    ByteClasses {
+        alphanumeric: below(lower, b'a', 26) | below(bytes, b'0', 10),
+        high: _mm512_movepi8_mask(bytes),
+        newline: _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'\n'.cast_signed())),
+    }
+}
+
+/// The places of bits are the numbers of bytes, compressed.
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+#[inline]
+fn write_places(out: &mut [u64; RUNS_OF_BLOCK], base: u64, bits: u64) {
+    let places = _mm512_maskz_compress_epi8(bits, load_bytes(&PLACES));
+    let base = all(base);
+    let (eights, _) = out.as_chunks_mut::<8>();
+    let first = _mm512_castsi512_si128(places);
+    store_eight(&mut eights[0], _mm512_add_epi64(_mm512_cvtepu8_epi64(first), base));
+    store_eight(&mut eights[1], _mm512_add_epi64(_mm512_cvtepu8_epi64(_mm_bsrli_si128::<8>(first)), base));
+    if bits.count_ones() > 16 {
+        let second = _mm512_extracti32x4_epi32::<1>(places);
+        store_eight(&mut eights[2], _mm512_add_epi64(_mm512_cvtepu8_epi64(second), base));
+        let rest = _mm_bsrli_si128::<8>(second);
+        store_eight(&mut eights[3], _mm512_add_epi64(_mm512_cvtepu8_epi64(rest), base));
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,bmi1,bmi2,popcnt,lzcnt")]
+pub(super) fn find_runs(blocks: &[[u8; 64]], base: usize, runs: &mut Runs) {
+    runs.find(blocks, base, |block| classify(block), |out, base, bits| write_places(out, base, bits));
+}
+
+/// Four windows to a register; see [`x86::window_sums_wide`], which has two. `false` for widths that nobody uses; then nothing is written.
+#[target_feature(enable = "avx512f,avx512bw,vpclmulqdq,pclmulqdq,sse2")]
+pub(super) fn window_sums(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) -> bool {
+    match coefficients.len() {
+        3 => fixed_window_sums::<3>(blocks, coefficients, constant, barrett, out),
+        4 => fixed_window_sums::<4>(blocks, coefficients, constant, barrett, out),
+        5 => fixed_window_sums::<5>(blocks, coefficients, constant, barrett, out),
+        8 => fixed_window_sums::<8>(blocks, coefficients, constant, barrett, out),
+        _ => return false,
+    }
+    true
+}
+
+#[target_feature(enable = "avx512f,avx512bw,vpclmulqdq,pclmulqdq,sse2")]
+fn fixed_window_sums<const W: usize>(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) {
+    let mut factors = [_mm512_setzero_si512(); W];
+    for (factor, coefficient) in factors.iter_mut().zip(coefficients) {
+        *factor = all(*coefficient);
+    }
+    let constants = (_mm512_broadcast_i32x4(x86::constants(barrett)), all(constant));
+    let windows = (blocks.len() + 1).saturating_sub(W);
+    // The registers of eight windows reach W + 8 blocks far.
+    let eights = (blocks.len() + 8).saturating_sub(W + 8) / 8;
+    let start = out.len();
+    out.resize(start + windows, 0);
+    let out = &mut out[start..];
+    let (slots, _) = out.as_chunks_mut::<8>();
+    for (i, slot) in slots[..eights].iter_mut().enumerate() {
+        store_eight(slot, eight_windows::<W>(&blocks[8 * i..], &factors, constants));
+    }
+    // The rest with zeros behind it: a sum of zeros is written nowhere.
+    let mut rest = &blocks[8 * eights..];
+    for slot in out[8 * eights..].chunks_mut(8) {
+        let (mut padded, mut sums) = ([0; 24], [0; 8]);
+        let reach = rest.len().min(W + 8);
+        padded[..reach].copy_from_slice(&rest[..reach]);
+        store_eight(&mut sums, eight_windows::<W>(&padded, &factors, constants));
+        slot.copy_from_slice(&sums[..slot.len()]);
+        rest = rest.get(8..).unwrap_or_default();
+    }
+}
+
+/// The sums of eight windows that begin with the first eight of the blocks, of which there are W + 8 or more.
+#[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
+#[inline]
+fn eight_windows<const W: usize>(
+    blocks: &[u64],
+    factors: &[__m512i; W],
+    (barrett, constant): (__m512i, __m512i),
+) -> __m512i {
+    let blocks = &blocks[..W + 8];
+    let eight = |at: usize| load_eight(blocks[at..].first_chunk().expect("eight windows reach W + 8 blocks"));
+    let mut even = _mm512_setzero_si512();
+    let mut odd = _mm512_setzero_si512();
+    for (j, factor) in factors[..W - 1].iter().enumerate() {
+        // Block j of the even windows, and block j of the odd ones.
+        let (a, b) = if j % 2 == 0 {
+            let blocks = eight(j);
+            (
+                _mm512_clmulepi64_epi128::<0x00>(blocks, *factor),
+                _mm512_clmulepi64_epi128::<0x01>(blocks, *factor),
+            )
+        } else {
+            (
+                _mm512_clmulepi64_epi128::<0x01>(eight(j - 1), *factor),
+                _mm512_clmulepi64_epi128::<0x00>(eight(j + 1), *factor),
+            )
+        };
+        even = _mm512_xor_si512(even, a);
+        odd = _mm512_xor_si512(odd, b);
+    }
+    let raise_even = |blocks: __m512i| _mm512_bslli_epi128::<8>(blocks);
+    let raise_odd = |blocks: __m512i| _mm512_mask_blend_epi64(0b1010_1010, _mm512_setzero_si512(), blocks);
+    let (a, b) = if (W - 1).is_multiple_of(2) {
+        (raise_even(eight(W - 1)), raise_odd(eight(W - 1)))
+    } else {
+        (raise_odd(eight(W - 2)), raise_even(eight(W)))
+    };
+    let even = reduce(_mm512_xor_si512(even, a), barrett);
+    let odd = reduce(_mm512_xor_si512(odd, b), barrett);
+    _mm512_xor_si512(_mm512_unpacklo_epi64(even, odd), constant)
+}
+
+/// Barrett's reduction in all four lanes; the remainders are in the lower half of each.
+#[target_feature(enable = "avx512f,vpclmulqdq")]
+#[inline]
+fn reduce(products: __m512i, barrett: __m512i) -> __m512i {
+    let upper = _mm512_unpackhi_epi64(products, products);
+    let estimate = _mm512_clmulepi64_epi128::<0x00>(upper, barrett);
+    let quotient = _mm512_xor_si512(_mm512_unpackhi_epi64(estimate, estimate), upper);
+    let back = _mm512_clmulepi64_epi128::<0x10>(quotient, barrett);
+    _mm512_xor_si512(back, products)
+}
+
+/// Eights of images that are made before any of them goes to its bin.
+const EIGHTS: usize = 4;
+
+/// See [`super::lower_bins`]. There are fewer than 2³² bins.
+#[target_feature(enable = "avx512f,avx512dq")]
+pub(super) fn lower_bins(fingerprints: &[u64], key: u64, least: &mut [u64]) {
+    let (wide_key, t) = (all(key), all(least.len() as u64));
+    let [first, second] = [all(MULTIPLIERS[0]), all(MULTIPLIERS[1])];
+    let (eights, rest) = fingerprints.as_chunks::<8>();
+    let (mut bins, mut images) = ([[0; 8]; EIGHTS], [[0; 8]; EIGHTS]);
+    for eights in eights.chunks(EIGHTS) {
+        for ((eight, bins), images) in eights.iter().zip(&mut bins).zip(&mut images) {
+            let x = _mm512_xor_si512(load_eight(eight), wide_key);
+            let x = _mm512_mullo_epi64(_mm512_xor_si512(x, _mm512_srli_epi64::<30>(x)), first);
+            let x = _mm512_mullo_epi64(_mm512_xor_si512(x, _mm512_srli_epi64::<27>(x)), second);
+            // The product of 64 and 32 bits out of two.
+            let (low, high) = (_mm512_mul_epu32(x, t), _mm512_mul_epu32(_mm512_srli_epi64::<32>(x), t));
+            let middle = _mm512_add_epi64(high, _mm512_srli_epi64::<32>(low));
+            store_eight(bins, _mm512_srli_epi64::<32>(middle));
+            store_eight(images, _mm512_add_epi64(low, _mm512_slli_epi64::<32>(high)));
+        }
+        let made = bins[..eights.len()].as_flattened().iter().zip(images.as_flattened());
+        for (bin, image) in made {
+            let least = &mut least[*bin as usize];
+            *least = (*least).min(*image);
+        }
+    }
+    lower_bins_portable(rest, key, least);
+}
