@@ -125,9 +125,18 @@ impl FeatureJoin {
     /// The features of a document: as many as the filter has.
     pub fn push(&mut self, doc: u32, features: &[u64]) -> Result<(), SimilarError> {
         self.stats.documents += 1;
-        for (feature, next) in with_next(features) {
-            if self.shared.as_ref().is_none_or(|shared| shared.may_be_shared(*feature)) {
-                self.meetings.push((*feature, doc, shade(*next)))?;
+        for (i, some) in features.chunks(64).enumerate() {
+            // All are asked before any is taken: a look into a table this large takes its time, and guessing what it will say does not pay.
+            let mut taken = self.shared.as_ref().map_or(u64::MAX >> (64 - some.len()), |shared| {
+                some.iter()
+                    .rev()
+                    .fold(0, |bits, feature| bits << 1 | u64::from(shared.may_be_shared(*feature)))
+            });
+            while taken != 0 {
+                let at = 64 * i + taken.trailing_zeros() as usize;
+                taken &= taken - 1;
+                let next = features.get(at + 1).unwrap_or(&features[0]);
+                self.meetings.push((features[at], doc, shade(*next)))?;
             }
         }
         Ok(())
