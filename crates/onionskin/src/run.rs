@@ -1,8 +1,8 @@
 //! The whole job in one process: scan, similar, collections.
 //!
 //! The stages are the same and leave the same bytes; each is committed as it goes, so that a killed run goes on in the middle of the stage it
-//! was in. What one process saves is reading texts again: a scan that leaves no shingles in the atlas keeps them in memory for the search,
-//! as far as a quarter of the budget goes.
+//! was in. What one process saves is reading features back: a scan keeps them in memory for a search that will use them, as far as an eighth of
+//! the budget goes.
 
 use std::path::Path;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use onionskin_store::staging::STAGING_DIR;
 use onionskin_store::{Atlas, AtlasError, MemoryBudget, process};
 
 use crate::collections::collections;
-use crate::kept::{Kept, share_of};
+use crate::kept::{KeptFeatures, share_of};
 use crate::progress::Progress;
 use crate::scan::{ScanError, scan_and_keep};
 use crate::similar::{Search, similar_with};
@@ -85,7 +85,7 @@ pub struct RunSummary {
     pub similar: Outcome<SimilarSummary>,
     /// The search for mirrors.
     pub collections: Outcome<CollectionsSummary>,
-    /// Memory that held features and shingles from the scan to the search, in bytes.
+    /// Memory that held features from the scan to the search, in bytes.
     pub kept_bytes: u64,
     /// Seconds this run took.
     pub seconds: f64,
@@ -141,9 +141,9 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
     });
 
     let (scan, kept) = if is_scanned(&params.scan)? {
-        (Outcome::WasThere, Kept::default())
+        (Outcome::WasThere, KeptFeatures::default())
     } else {
-        let bytes = if shingles_are_wanted(&params.scan, &search) { share_of(memory.bytes()) } else { 0 };
+        let bytes = if features_are_wanted(&params.scan, &search) { share_of(memory.bytes()) } else { 0 };
         let (summary, kept) = scan_and_keep(&params.scan, bytes, progress)?;
         (Outcome::Done(summary), kept)
     };
@@ -179,10 +179,9 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
     })
 }
 
-/// Whether the search will look at shingles that the atlas does not have.
-fn shingles_are_wanted(scan: &ScanParams, search: &SimilarParams) -> bool {
-    let recipe = &scan.recipe;
-    matches!(search.search, Search::Resemblance { .. }) && !recipe.kept_chunks().contains(&recipe.main())
+/// Whether the search will look at the features of the recipe: where there are sketches, it makes its own.
+fn features_are_wanted(scan: &ScanParams, search: &SimilarParams) -> bool {
+    matches!(search.search, Search::Resemblance { exact: false, .. }) && !scan.recipe.keeps_sketches()
 }
 
 /// Whether a stage was stopped, be it at the very end: then it is for the stage itself to go on.

@@ -38,7 +38,7 @@ use onionskin_store::{MemoryBudget, StageParams, Staging, StagingError, Table, p
 use serde_json::json;
 
 use crate::costs::{self, Cost};
-use crate::kept::{Keeper, Kept};
+use crate::kept::KeptFeatures;
 use crate::progress::{Event, Progress};
 use batch::Batch;
 use state::State;
@@ -222,12 +222,12 @@ pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary,
     Ok(scan_and_keep(params, 0, progress)?.0)
 }
 
-/// The same, and keeps what helps a search to come, in so many bytes of the memory, of documents that this run has read.
+/// The same, and keeps the features of documents that this run has read, in so many bytes of the memory.
 pub(crate) fn scan_and_keep(
     params: &ScanParams,
     kept_bytes: u64,
     progress: &dyn Progress,
-) -> Result<(ScanSummary, Kept), ScanError> {
+) -> Result<(ScanSummary, KeptFeatures), ScanError> {
     let begun = (Instant::now(), process::cpu_seconds());
     let least = MemoryBudget::from_bytes(ScanParams::LEAST_MEMORY);
     if params.memory < least {
@@ -248,16 +248,14 @@ pub(crate) fn scan_and_keep(
         progress.event(Event::Resumed { documents: state.documents, input_bytes: state.input_bytes });
     }
     let mut writer = Writer::new(params, &sources, staging, state, progress)?;
-    let keeper = Keeper::new(kept_bytes / 2);
-    writer.keep_features(kept_bytes / 2);
+    writer.keep_features(kept_bytes);
     if !writer.state().read {
         let tasks =
             Tasks::starting_at(Arc::clone(&sources), Arc::clone(&options), writer.state().position())?;
-        let keeping = (kept_bytes > 0).then_some(&keeper);
-        read_all(params, &options, tasks, &mut writer, &sources, keeping)?;
+        read_all(params, &options, tasks, &mut writer, &sources, kept_bytes)?;
         writer.finish_reading()?;
     }
-    let kept = writer.hand_over(keeper);
+    let kept = writer.hand_over();
     progress.event(Event::Step { name: "resolving links" });
     let spilled_bytes = links::resolve(&mut writer, params.memory)?;
     progress.event(Event::Step { name: "publishing" });
@@ -347,9 +345,9 @@ fn read_all(
     tasks: Tasks,
     writer: &mut Writer<'_>,
     sources: &[Source],
-    keeper: Option<&Keeper>,
+    kept_bytes: u64,
 ) -> Result<(), ScanError> {
-    let permits = permits(params, keeper.map_or(0, |keeper| 2 * keeper.capacity()));
+    let permits = permits(params, kept_bytes);
     let threads = params.threads.clamp(1, permits);
     let dispatcher = Mutex::new((tasks, 0u64));
     let (permit_sender, permit_receiver) = crossbeam_channel::bounded::<Batch>(permits);
@@ -364,7 +362,6 @@ fn read_all(
             scope.spawn(move || {
                 let mut analyzer = Analyzer::new(&params.recipe, params.seed);
                 let mut scratch = Scratch::new(options);
-                let mut hand = keeper.map(Keeper::hand);
                 // A closed channel means that the writer has given up.
                 while let Ok(mut batch) = permit_receiver.recv() {
                     let task = {
@@ -375,7 +372,7 @@ fn read_all(
                         task
                     };
                     let ran = catch_unwind(AssertUnwindSafe(|| {
-                        let mut visitor = batch.visitor(&mut analyzer, &params.recipe, hand.as_mut());
+                        let mut visitor = batch.visitor(&mut analyzer, &params.recipe);
                         task.run(&mut scratch, &mut visitor);
                     }));
                     batch.panic = ran.err().map(|panic| panic_message(panic.as_ref()));

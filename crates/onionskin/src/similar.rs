@@ -14,7 +14,6 @@
 
 mod candidates;
 mod iterations;
-mod kept;
 pub mod levels;
 mod reread;
 mod state;
@@ -44,12 +43,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::costs::{self, Cost};
-use crate::kept::Kept;
+use crate::kept::KeptFeatures;
 use crate::progress::{Event, Progress};
 use crate::survivor::Survivor;
 pub use candidates::FilterChoice;
 pub use iterations::IterationSummary;
-use kept::KeptSets;
 use reread::Reread;
 use state::State;
 pub use tables::{ClusterSummary, Reclustering, recluster};
@@ -203,8 +201,8 @@ impl SimilarParams {
         let mut done = done.clone();
         done.remove("found");
         // What cannot be done was not done; doing it will tell why.
-        let same =
-            Job::new(self, atlas, Kept::default()).is_ok_and(|job| Value::Object(done) == job.description());
+        let same = Job::new(self, atlas, KeptFeatures::default())
+            .is_ok_and(|job| Value::Object(done) == job.description());
         let levels = levels::all(&self.search, self.chunking_of(atlas).as_deref());
         same && ["pairs", "clusters", "cluster_stats"].iter().all(|table| atlas.has(table))
             && levels.iter().all(|level| atlas.has(&Table::Copies(level.clone()).name()))
@@ -284,13 +282,13 @@ fn shared_pair(((a, b), (shared, size_a, size_b)): NearRecord) -> SharedPair {
 /// Finds the similar documents of an atlas, or goes on where an earlier run of the same search was stopped. Pairs and clusters of
 /// an earlier search are replaced when this one is done.
 pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<SimilarSummary, SimilarError> {
-    similar_with(params, Kept::default(), progress)
+    similar_with(params, KeptFeatures::default(), progress)
 }
 
-/// The same, with what the scan has kept.
+/// The same, with features that the scan has kept.
 pub(crate) fn similar_with(
     params: &SimilarParams,
-    kept: Kept,
+    kept: KeptFeatures,
     progress: &dyn Progress,
 ) -> Result<SimilarSummary, SimilarError> {
     let begun = (Instant::now(), process::cpu_seconds());
@@ -348,13 +346,13 @@ struct Job<'a> {
     chunking: Option<ChunkingName>,
     /// Where they come from when the scan did not keep them.
     elsewhere: Option<Arc<dyn SetSource>>,
-    /// What the scan has kept.
-    kept: Arc<Kept>,
+    /// Features that the scan has kept.
+    kept: KeptFeatures,
     filter: Option<FilterChoice>,
 }
 
 impl<'a> Job<'a> {
-    fn new(params: &'a SimilarParams, atlas: &'a Atlas, from_scan: Kept) -> Result<Job<'a>, SimilarError> {
+    fn new(params: &'a SimilarParams, atlas: &'a Atlas, kept: KeptFeatures) -> Result<Job<'a>, SimilarError> {
         let manifest = atlas.manifest();
         let documents = manifest.tables.get("documents").map_or(0, |table| table.rows);
         let recipe: Recipe = manifest
@@ -363,19 +361,17 @@ impl<'a> Job<'a> {
             .map_err(|error| SimilarError::Parameters(format!("the recipe of the atlas: {error}")))?;
         let chunking = params.chunking_of(atlas);
         // Shingles can be made again from the texts, since there are few texts to be verified.
-        let kept = |name: &ChunkingName| atlas.chunkings().contains(name);
-        let from_scan = Arc::new(from_scan);
+        let has = |name: &ChunkingName| atlas.chunkings().contains(name);
         let elsewhere: Option<Arc<dyn SetSource>> =
             match (&params.search, chunking.as_deref().and_then(ChunkingName::new)) {
-                (Search::Resemblance { .. }, Some(name)) if !kept(&name) => {
-                    let rest = Reread::new(atlas, &recipe)?;
-                    Some(Arc::new(KeptSets::new(Arc::clone(&from_scan), rest)))
+                (Search::Resemblance { .. }, Some(name)) if !has(&name) => {
+                    Some(Arc::new(Reread::new(atlas, &recipe)?))
                 }
                 _ => None,
             };
         let chunking = chunking
             .map(|name| {
-                let known = ChunkingName::new(&name).filter(|name| elsewhere.is_some() || kept(name));
+                let known = ChunkingName::new(&name).filter(|name| elsewhere.is_some() || has(name));
                 known.ok_or_else(|| SimilarError::Missing {
                     what: format!("chunks of {name}"),
                     method: format!("the method {}", params.search.method()),
@@ -393,7 +389,7 @@ impl<'a> Job<'a> {
             }
             _ => None,
         };
-        Ok(Job { params, atlas, documents, chunking, elsewhere, kept: from_scan, filter })
+        Ok(Job { params, atlas, documents, chunking, elsewhere, kept, filter })
     }
 
     /// Everything that decides the bytes of the result: parameters, and the tables it is made from.

@@ -379,7 +379,7 @@ impl Worker {
     fn run(&mut self, task: Task) -> Result<(), String> {
         self.batch.begin(0, &task);
         let ran = catch_unwind(AssertUnwindSafe(|| {
-            let mut visitor = self.batch.visitor(&mut self.analyzer, &self.recipe, None);
+            let mut visitor = self.batch.visitor(&mut self.analyzer, &self.recipe);
             task.run(&mut self.scratch, &mut visitor);
         }));
         ran.map_err(|panic| {
@@ -410,7 +410,7 @@ impl Worker {
         rows: impl Iterator<Item = TextRow<'r>>,
     ) -> TaskResult<'a> {
         self.batch.clear();
-        let mut visitor = self.batch.visitor(&mut self.analyzer, &self.recipe, None);
+        let mut visitor = self.batch.visitor(&mut self.analyzer, &self.recipe);
         let mut bytes = 0;
         for (offset, row) in (first..).zip(rows) {
             bytes += row.text.map_or(0, str::len) as u64;

@@ -6,8 +6,6 @@ use onionskin_core::{Analyzer, Recipe};
 use onionskin_corpus::{BadRecord, Document, Position, SkipReason, Task, Visitor};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::kept::{Hand, Place};
-
 /// Documents of one task. The buffers travel back to the workers when they have been written.
 #[derive(Default)]
 pub(crate) struct Batch {
@@ -30,8 +28,6 @@ pub(crate) struct Batch {
     /// Of rows that are not empty.
     pub sketches: Vec<u32>,
     pub features: Vec<u64>,
-    /// Where the shingles of each row are kept; empty when none are.
-    pub places: Vec<Place>,
     pub bad_records: Vec<BadRecord>,
     pub skipped: BTreeMap<SkipReason, u64>,
     pub panic: Option<String>,
@@ -82,32 +78,25 @@ impl Batch {
         self.chunk_counts.clear();
         self.sketches.clear();
         self.features.clear();
-        self.places.clear();
         self.bad_records.clear();
         self.skipped.clear();
         self.panic = None;
     }
 
-    pub fn visitor<'a, 'k>(
-        &'a mut self,
-        analyzer: &'a mut Analyzer,
-        recipe: &Recipe,
-        hand: Option<&'a mut Hand<'k>>,
-    ) -> BatchVisitor<'a, 'k> {
+    pub fn visitor<'a>(&'a mut self, analyzer: &'a mut Analyzer, recipe: &Recipe) -> BatchVisitor<'a> {
         self.chunks.resize_with(recipe.kept_chunks().len(), Vec::new);
-        BatchVisitor { batch: self, analyzer, keep_sketches: recipe.keeps_sketches(), hand }
+        BatchVisitor { batch: self, analyzer, keep_sketches: recipe.keeps_sketches() }
     }
 }
 
 /// Fingerprints documents as they are read.
-pub(crate) struct BatchVisitor<'a, 'k> {
+pub(crate) struct BatchVisitor<'a> {
     batch: &'a mut Batch,
     analyzer: &'a mut Analyzer,
     keep_sketches: bool,
-    hand: Option<&'a mut Hand<'k>>,
 }
 
-impl BatchVisitor<'_, '_> {
+impl BatchVisitor<'_> {
     fn keep(&mut self, text: &str) -> u32 {
         self.batch.strings.push_str(text);
         text.len() as u32
@@ -118,7 +107,7 @@ impl BatchVisitor<'_, '_> {
     }
 }
 
-impl Visitor for BatchVisitor<'_, '_> {
+impl Visitor for BatchVisitor<'_> {
     fn document(&mut self, document: Document<'_>) {
         let analysis = self.analyzer.analyze(document.text);
         let batch = &mut *self.batch;
@@ -132,9 +121,6 @@ impl Visitor for BatchVisitor<'_, '_> {
             batch.sketches.extend_from_slice(analysis.sketch());
         }
         batch.features.extend_from_slice(analysis.features());
-        if let Some(hand) = &mut self.hand {
-            batch.places.push(hand.keep(analysis.main_chunks(), analysis.features()));
-        }
         let (tokens, text_fp) = (analysis.tokens(), analysis.text_fp().map(|fingerprint| fingerprint.0));
         batch.links.extend(document.links.iter().map(|link| url_fingerprint(link)));
         let row = Row {

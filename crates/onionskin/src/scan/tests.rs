@@ -274,7 +274,7 @@ fn many_links_spill() {
         Tasks::new(Arc::clone(&sources), Arc::new(options.clone())),
         &mut writer,
         &sources,
-        None,
+        0,
     )
     .unwrap();
     writer.finish_reading().unwrap();

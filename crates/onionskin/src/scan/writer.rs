@@ -12,7 +12,7 @@ use super::batch::{Batch, Row};
 use super::sites::Sites;
 use super::state::{BAD_RECORD_EXAMPLES, State};
 use super::{ScanError, ScanParams, ScanSummary};
-use crate::kept::{Features, Keeper, Kept, Place};
+use crate::kept::KeptFeatures;
 use crate::progress::{Event, Progress};
 
 /// The name of the work file of (fingerprint of address, document).
@@ -38,9 +38,8 @@ pub(super) struct Writer<'a> {
     commit_bytes: u64,
     /// Input and documents since the last commit.
     uncommitted: (u64, u64),
-    /// Documents of this run whose shingles are kept, and where.
-    places: Vec<(u32, Place)>,
-    kept_features: Features,
+    /// Features of this run that are kept.
+    kept: KeptFeatures,
 }
 
 impl<'a> Writer<'a> {
@@ -76,8 +75,7 @@ impl<'a> Writer<'a> {
             max_bad_records: params.max_bad_records,
             commit_bytes: params.commit_bytes,
             uncommitted: (0, 0),
-            places: Vec::new(),
-            kept_features: Features::default(),
+            kept: KeptFeatures::default(),
         })
     }
 
@@ -99,8 +97,6 @@ impl<'a> Writer<'a> {
         self.write_chunks(batch, first as u32)?;
         self.write_sketches(batch, first as u32)?;
         self.write_links(batch, first as u32)?;
-        let places = (first as u32..).zip(batch.places.iter().copied());
-        self.places.extend(places.filter(|(_, place)| *place != Place::NONE));
 
         self.state.documents += batch.rows.len() as u64;
         self.state.text_bytes += batch.text_bytes;
@@ -217,7 +213,7 @@ impl<'a> Writer<'a> {
             let writer = self.staging.features()?;
             for (doc, features) in docs().zip(batch.features.chunks_exact(self.features)) {
                 writer.push(doc, features).map_err(StagingError::from)?;
-                self.kept_features.push(doc, features);
+                self.kept.push(doc, features);
             }
         }
         Ok(())
@@ -276,12 +272,12 @@ impl<'a> Writer<'a> {
 
     /// Keeps features in memory as well, in so many bytes.
     pub fn keep_features(&mut self, bytes: u64) {
-        self.kept_features = Features::new(self.features, bytes);
+        self.kept = KeptFeatures::new(self.features, bytes);
     }
 
     /// What was kept of the documents of this run.
-    pub fn hand_over(&mut self, keeper: Keeper) -> Kept {
-        keeper.finish(std::mem::take(&mut self.places), std::mem::take(&mut self.kept_features))
+    pub fn hand_over(&mut self) -> KeptFeatures {
+        std::mem::take(&mut self.kept)
     }
 
     /// Makes everything written so far safe.

@@ -130,13 +130,13 @@ pub(super) fn find(
         let n_features = n_rows.saturating_mul(k as u64);
         let mut shared = SharedFeatures::new(n_features, resources);
         // The scan may have kept them.
-        let kept = || job.kept.features.rows(n_rows, k).map(|rows| rows.filter(|(doc, _)| !folded.get(*doc)));
-        if let (Some(rows), Some(again)) = (kept(), kept()) {
+        if let Some(rows) = job.kept.rows(n_rows, k) {
+            let rows = rows.filter(|(doc, _)| !folded.get(*doc));
             if let Some(shared) = &mut shared {
-                rows.for_each(|(_, row)| shared.count(row));
+                rows.clone().for_each(|(_, row)| shared.count(row));
             }
             join = join.among(shared);
-            for (doc, row) in again {
+            for (doc, row) in rows {
                 join.push(doc, row)?;
             }
             return join.finish(candidate);
