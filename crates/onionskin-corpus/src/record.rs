@@ -41,7 +41,7 @@ pub(crate) struct TextRecord<'a> {
 impl TextRecord<'_> {
     /// Makes a document of the record and hands it out.
     pub(crate) fn emit(self, options: &Options, extraction: &mut Extraction, visitor: &mut dyn Visitor) {
-        let normalised = self.url.and_then(url::normalize);
+        let normalised = self.url.and_then(url::normalized);
         let url = normalised.as_deref().or(self.url);
         if options.text_is_html {
             let payload = Payload {

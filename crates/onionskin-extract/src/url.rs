@@ -14,6 +14,7 @@ pub(crate) use joiner::Joiner;
 pub use surt::{cdx_key, heritrix_surt};
 
 use ::url::Url;
+use std::borrow::Cow;
 use std::path::{Component, Path};
 
 /// Longest address that is taken; longer ones are traps or mistakes, and browsers refuse them too.
@@ -27,14 +28,36 @@ pub const MAX_URL_BYTES: usize = 64 << 10;
 /// assert_eq!(normalize("mailto:a@example.org"), None);
 /// ```
 pub fn normalize(url: &str) -> Option<String> {
+    normalized(url).map(Cow::into_owned)
+}
+
+/// The same, which copies nothing where the address is normal already.
+pub fn normalized(url: &str) -> Option<Cow<'_, str>> {
     if url.len() > MAX_URL_BYTES {
         return None;
     }
     if is_plainly_normal(url) {
-        return Some(url.to_owned());
+        return Some(Cow::Borrowed(url));
     }
-    finish(Url::parse(url).ok()?)
+    finish(Url::parse(url).ok()?).map(Cow::Owned)
 }
+
+/// Characters that stand for themselves in a path or query; the full stop does where it is not the first of a segment.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        plain[byte as usize] = byte.is_ascii_alphanumeric();
+        byte += 1;
+    }
+    let others = b"-_~!$&()*+,;=:@/?";
+    let mut i = 0;
+    while i < others.len() {
+        plain[others[i] as usize] = true;
+        i += 1;
+    }
+    plain
+};
 
 /// Whether an address is its own normal spelling, as far as can be told without parsing it: a host of lower-case ASCII labels that cannot be
 /// a number, and a path and a query of characters that stand for themselves, without dot segments. Most addresses that come out
@@ -61,8 +84,7 @@ fn is_plainly_normal(url: &str) -> bool {
     }
     let mut before = 0;
     for &byte in path {
-        let plain = byte.is_ascii_alphanumeric() || b"-_~!$&()*+,;=:@/?".contains(&byte);
-        if !plain && (byte != b'.' || before == b'/') {
+        if !PLAIN[usize::from(byte)] && (byte != b'.' || before == b'/') {
             return false;
         }
         before = byte;
@@ -135,7 +157,7 @@ fn hex_value(digit: u8) -> u8 {
 /// ```
 pub fn site(url: &str) -> Option<&str> {
     let after = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"))?;
-    let authority = &after[..after.find(['/', '?', '#']).unwrap_or(after.len())];
+    let authority = &after[..memchr::memchr3(b'/', b'?', b'#', after.as_bytes()).unwrap_or(after.len())];
     let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = if host_and_port.starts_with('[') {
         &host_and_port[..=host_and_port.find(']')?]
