@@ -232,11 +232,9 @@ impl FeatureMaker {
         blocks.clear();
         for (group, number) in groups.zip(0..) {
             blocks.push(number);
-            blocks.extend(
-                group
-                    .chunks(2)
-                    .map(|two| u64::from(two[0]) | u64::from(two.get(1).copied().unwrap_or(0)) << 32),
-            );
+            let (pairs, odd) = group.as_chunks::<2>();
+            blocks.extend(pairs.iter().map(|pair| u64::from(pair[0]) | u64::from(pair[1]) << 32));
+            blocks.extend(odd.iter().map(|minimum| u64::from(*minimum)));
         }
         features.clear();
         rabin.sequences_into(blocks, features);

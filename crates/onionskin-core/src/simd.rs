@@ -96,6 +96,13 @@ pub(crate) fn group_sums(
     out: &mut Vec<u64>,
 ) -> Option<()> {
     #[cfg(target_arch = "x86_64")]
+    if has_avx512()
+        // SAFETY: the features that `group_sums` enables were detected just above.
+        && unsafe { avx512::group_sums(blocks, coefficients, constant, barrett, out) }
+    {
+        return Some(());
+    }
+    #[cfg(target_arch = "x86_64")]
     if has_carryless_multiply() {
         // SAFETY: the features that `group_sums` enables were detected just above.
         unsafe { x86::group_sums(blocks, coefficients, constant, barrett, out) };
@@ -161,6 +168,11 @@ fn has_wide_integers() -> bool {
 
 /// `state`·t^(64n) + Σ blockᵢ·t^(64(n-i)) mod M, where `powers` are t⁶⁴, …, t⁵¹².
 pub(crate) fn fold_blocks(mut state: u64, blocks: &[u64], powers: &[u64; 8], barrett: Barrett) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        // SAFETY: the features that `fold_blocks` enables were detected just above.
+        return unsafe { avx512::fold_blocks(state, blocks, powers, barrett) };
+    }
     #[cfg(target_arch = "x86_64")]
     if has_wide_carryless_multiply() {
         // SAFETY: the features were detected just above.
@@ -381,12 +393,39 @@ mod tests {
         }
 
         #[test]
+        fn groups_equal_their_twins(blocks in prop::collection::vec(any::<u64>(), 0..100), w in 1usize..10, rest: u64, constant: u64) {
+            let modulus = gf2::Modulus::new(rest);
+            let barrett = Barrett { mu: modulus.barrett(), rest };
+            let coefficients: Vec<u64> = (1..=w).rev().map(|n| modulus.power_of_t64(n)).collect();
+            let expected: Vec<u64> = blocks
+                .chunks_exact(w)
+                .map(|group| group.iter().zip(&coefficients).fold(constant, |sum, (x, c)| sum ^ modulus.mul(*x, *c)))
+                .collect();
+            let mut found = vec![];
+            if group_sums(&blocks, &coefficients, constant, barrett, &mut found).is_some() {
+                prop_assert_eq!(&found, &expected);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if has_carryless_multiply() {
+                found.clear();
+                // SAFETY: the feature was detected just above.
+                unsafe { x86::group_sums(&blocks, &coefficients, constant, barrett, &mut found) };
+                prop_assert_eq!(&found, &expected);
+            }
+        }
+
+        #[test]
         fn folds_equal_their_twins(state: u64, blocks in prop::collection::vec(any::<u64>(), 0..40), rest: u64) {
             let modulus = gf2::Modulus::new(rest);
             let barrett = Barrett { mu: modulus.barrett(), rest };
             let powers = [1, 2, 3, 4, 5, 6, 7, 8].map(|n| modulus.power_of_t64(n));
             let expected = blocks.iter().fold(state, |state, block| modulus.mul(state, powers[0]) ^ block);
             prop_assert_eq!(fold_blocks(state, &blocks, &powers, barrett), expected);
+            #[cfg(target_arch = "x86_64")]
+            if has_wide_carryless_multiply() {
+                // SAFETY: the features were detected just above.
+                prop_assert_eq!(unsafe { x86::fold_blocks_wide(state, &blocks, &powers, barrett) }, expected);
+            }
             #[cfg(target_arch = "x86_64")]
             if has_carryless_multiply() {
                 // SAFETY: the feature was detected just above.

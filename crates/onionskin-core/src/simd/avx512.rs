@@ -3,11 +3,12 @@
 //! Each does what its sibling in [`super::x86`] does, and is chosen where the processor has what [`super::has_avx512`] asks for.
 
 use std::arch::x86_64::{
-    __m512i, _mm_bsrli_si128, _mm512_add_epi64, _mm512_broadcast_i32x4, _mm512_bslli_epi128,
-    _mm512_castsi512_si128, _mm512_clmulepi64_epi128, _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask,
-    _mm512_cvtepu8_epi64, _mm512_extracti32x4_epi32, _mm512_loadu_si512, _mm512_mask_blend_epi64,
-    _mm512_maskz_compress_epi8, _mm512_movepi8_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512,
-    _mm512_set1_epi8, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_slli_epi64, _mm512_srli_epi64,
+    __m128i, __m512i, _mm_bsrli_si128, _mm_loadu_si128, _mm512_add_epi64, _mm512_broadcast_i32x4,
+    _mm512_bslli_epi128, _mm512_castsi128_si512, _mm512_castsi512_si128, _mm512_clmulepi64_epi128,
+    _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_cvtepu8_epi64, _mm512_extracti32x4_epi32,
+    _mm512_inserti32x4, _mm512_loadu_si512, _mm512_mask_blend_epi64, _mm512_maskz_compress_epi8,
+    _mm512_movepi8_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512, _mm512_set1_epi8,
+    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shuffle_epi32, _mm512_slli_epi64, _mm512_srli_epi64,
     _mm512_storeu_si512, _mm512_sub_epi8, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
 };
 
@@ -189,6 +190,73 @@ fn eight_windows<const W: usize>(
     _mm512_xor_si512(_mm512_unpacklo_epi64(even, odd), constant)
 }
 
+/// Four groups to a register. `false` for sizes that few use, and for fewer than four groups; then nothing is written.
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse2")]
+pub(super) fn group_sums(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) -> bool {
+    match coefficients.len() {
+        // Features of five minima or six, and of thirteen or fourteen.
+        4 => fixed_group_sums::<4>(blocks, coefficients, constant, barrett, out),
+        8 => fixed_group_sums::<8>(blocks, coefficients, constant, barrett, out),
+        _ => false,
+    }
+}
+
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse2")]
+fn fixed_group_sums<const G: usize>(
+    blocks: &[u64],
+    coefficients: &[u64],
+    constant: u64,
+    barrett: Barrett,
+    out: &mut Vec<u64>,
+) -> bool {
+    let (groups, _) = blocks.as_chunks::<G>();
+    if groups.len() < 4 {
+        return false;
+    }
+    let (barrett, constant) = (_mm512_broadcast_i32x4(x86::constants(barrett)), all(constant));
+    let mut factors = [_mm512_setzero_si512(); G];
+    for (factor, coefficient) in factors.iter_mut().zip(coefficients) {
+        *factor = all(*coefficient);
+    }
+    let start = out.len();
+    out.resize(start + groups.len(), 0);
+    let out = &mut out[start..];
+    // The last four may have been begun by those before.
+    for at in (0..groups.len()).step_by(4).map(|at| at.min(groups.len() - 4)) {
+        let four = &groups[at..at + 4];
+        let mut sums = _mm512_setzero_si512();
+        for j in (0..G).step_by(2) {
+            // Blocks j and j + 1 of each.
+            let two = |lane: usize| load_two(four[lane][j..].first_chunk().expect("groups are even"));
+            let blocks = _mm512_castsi128_si512(two(0));
+            let blocks = _mm512_inserti32x4::<1>(blocks, two(1));
+            let blocks = _mm512_inserti32x4::<2>(blocks, two(2));
+            let blocks = _mm512_inserti32x4::<3>(blocks, two(3));
+            sums = _mm512_xor_si512(sums, _mm512_clmulepi64_epi128::<0x00>(blocks, factors[j]));
+            sums = _mm512_xor_si512(sums, _mm512_clmulepi64_epi128::<0x01>(blocks, factors[j + 1]));
+        }
+        let mut eight = [0; 8];
+        store_eight(&mut eight, _mm512_xor_si512(reduce(sums, barrett), constant));
+        for (lane, sum) in out[at..at + 4].iter_mut().enumerate() {
+            *sum = eight[2 * lane];
+        }
+    }
+    true
+}
+
+#[target_feature(enable = "avx512f,sse2")]
+#[inline]
+fn load_two(two: &[u64; 2]) -> __m128i {
+    // SAFETY: two u64 are 16 readable bytes, and the load needs no alignment.
+    unsafe { _mm_loadu_si128(two.as_ptr().cast()) }
+}
+
 /// Barrett's reduction in all four lanes; the remainders are in the lower half of each.
 #[target_feature(enable = "avx512f,vpclmulqdq")]
 #[inline]
@@ -198,6 +266,37 @@ fn reduce(products: __m512i, barrett: __m512i) -> __m512i {
     let quotient = _mm512_xor_si512(_mm512_unpackhi_epi64(estimate, estimate), upper);
     let back = _mm512_clmulepi64_epi128::<0x10>(quotient, barrett);
     _mm512_xor_si512(back, products)
+}
+
+/// Four sums side by side, each of every fourth pair of blocks, which are brought together at the end. What waits for the eight blocks before is
+/// one multiplication.
+#[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse2")]
+pub(super) fn fold_blocks(state: u64, blocks: &[u64], powers: &[u64; 8], barrett: Barrett) -> u64 {
+    let (groups, rest) = blocks.as_chunks::<8>();
+    if groups.is_empty() {
+        return x86::fold_blocks(state, rest, powers, barrett);
+    }
+    let &[p1, p2, p3, p4, p5, p6, p7, p8] = powers;
+    let p9 = x86::advance(p8, barrett);
+    let past = load_eight(&[p8, p9, p8, p9, p8, p9, p8, p9]);
+    // What comes before the first pair stands in the last sum.
+    let mut sums = load_eight(&[0, 0, 0, 0, 0, 0, state, 0]);
+    let times = |sums: __m512i, factors: __m512i| {
+        _mm512_xor_si512(
+            _mm512_clmulepi64_epi128::<0x00>(sums, factors),
+            _mm512_clmulepi64_epi128::<0x11>(sums, factors),
+        )
+    };
+    for group in groups {
+        // The first of two blocks is the upper half.
+        let pairs = _mm512_shuffle_epi32::<0b01_00_11_10>(load_eight(group));
+        sums = _mm512_xor_si512(times(sums, past), pairs);
+    }
+    let mut halves = [0; 8];
+    store_eight(&mut halves, times(sums, load_eight(&[p6, p7, p4, p5, p2, p3, 1, p1])));
+    let lower = halves.iter().step_by(2).fold(0, |sum, half| sum ^ half);
+    let upper = halves.iter().skip(1).step_by(2).fold(0, |sum, half| sum ^ half);
+    x86::fold_blocks(x86::advance(upper, barrett) ^ lower, rest, powers, barrett)
 }
 
 /// Eights of images that are made before any of them goes to its bin.
