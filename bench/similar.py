@@ -18,7 +18,7 @@ import tempfile
 from common import ONE_THREAD, best, generate, library_texts, machine, measure, onionskin, write_jsonl
 from peers import SIZE, THRESHOLD, shingles
 
-# The fewest features of five minima that miss at most one in two hundred of the pairs that are exactly at the threshold, as a search by itself chooses them.
+# The fewest features of five minima that miss at most one in two hundred of the pairs that are exactly at the threshold: what a search allows itself where it has minima to choose from.
 RECIPE = "w5-rabin64-14x5r1-one"
 MEMORY = "1G"
 MEAN_WORDS = 300
