@@ -54,6 +54,17 @@ fn all(value: u64) -> __m512i {
     _mm512_set1_epi64(value.cast_signed())
 }
 
+/// A register for each coefficient.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn all_of<const N: usize>(coefficients: &[u64]) -> [__m512i; N] {
+    let mut registers = [_mm512_setzero_si512(); N];
+    for (register, coefficient) in registers.iter_mut().zip(coefficients) {
+        *register = all(*coefficient);
+    }
+    registers
+}
+
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 fn classify(block: &[u8; 64]) -> ByteClasses {
@@ -122,10 +133,7 @@ fn fixed_window_sums<const W: usize>(
     barrett: Barrett,
     out: &mut Vec<u64>,
 ) {
-    let mut factors = [_mm512_setzero_si512(); W];
-    for (factor, coefficient) in factors.iter_mut().zip(coefficients) {
-        *factor = all(*coefficient);
-    }
+    let factors = all_of::<W>(coefficients);
     let constants = (_mm512_broadcast_i32x4(x86::constants(barrett)), all(constant));
     let windows = (blocks.len() + 1).saturating_sub(W);
     // The registers of eight windows reach W + 8 blocks far.
@@ -220,10 +228,7 @@ fn fixed_group_sums<const G: usize>(
         return false;
     }
     let (barrett, constant) = (_mm512_broadcast_i32x4(x86::constants(barrett)), all(constant));
-    let mut factors = [_mm512_setzero_si512(); G];
-    for (factor, coefficient) in factors.iter_mut().zip(coefficients) {
-        *factor = all(*coefficient);
-    }
+    let factors = all_of::<G>(coefficients);
     let start = out.len();
     out.resize(start + groups.len(), 0);
     let out = &mut out[start..];
