@@ -97,6 +97,8 @@ pub(crate) enum Layout {
     Delta,
     /// Strings that repeat: dictionary, then zstd.
     Repeating,
+    /// Strings that begin like the one before: what is the same and what is not apart, then zstd.
+    Prefixed,
     /// All else: plain, then zstd.
     Plain,
 }
@@ -169,13 +171,14 @@ impl Table {
         let int = |name| (Field::new(name, DataType::Int64, false), Layout::Delta);
         let text = |name, layout| (Field::new(name, DataType::Utf8, false), layout);
         let maybe_text = |name| (Field::new(name, DataType::Utf8, true), Layout::Plain);
+        let maybe_name = |name| (Field::new(name, DataType::Utf8, true), Layout::Prefixed);
         let flag = |name| (Field::new(name, DataType::Boolean, false), Layout::Plain);
         let share = |name| (Field::new(name, DataType::Float64, false), Layout::Plain);
         match self {
             Table::Documents => vec![
                 id("doc"),
-                maybe_text("id"),
-                maybe_text("url"),
+                maybe_name("id"),
+                maybe_name("url"),
                 (Field::new("site", DataType::Int64, true), Layout::Delta),
                 text("source", Layout::Repeating),
                 int("offset"),
@@ -183,7 +186,7 @@ impl Table {
                 int("bytes"),
                 int("tokens"),
                 maybe_text("title"),
-                maybe_text("canonical_url"),
+                maybe_name("canonical_url"),
                 (Field::new("fetched_at", timestamp(), true), Layout::Delta),
                 (Field::new("payload_sha1", DataType::FixedSizeBinary(20), true), Layout::Random),
                 (Field::new("text_fp", DataType::Int64, true), Layout::Random),

@@ -169,6 +169,7 @@ fn properties(params: &PartParams) -> WriterProperties {
                 .set_column_compression(path.clone(), Compression::UNCOMPRESSED)
                 .set_column_statistics_enabled(path, EnabledStatistics::None),
             Layout::Delta => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+            Layout::Prefixed => properties.set_column_encoding(path, Encoding::DELTA_BYTE_ARRAY),
             Layout::Repeating => properties.set_column_dictionary_enabled(path, true),
             Layout::Plain => properties,
         };

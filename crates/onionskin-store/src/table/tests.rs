@@ -171,6 +171,23 @@ fn the_layout_of_a_chunks_file_is_the_documented_one() {
 }
 
 #[test]
+fn addresses_are_written_as_what_differs_from_the_one_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut writer = DocumentsWriter::new(part(dir.path(), "d.parquet", Table::Documents));
+    let addresses: Vec<String> = (0..5000).map(|i| format!("http://www.example.org/deep/in/{i}")).collect();
+    for (doc, address) in (0..).zip(&addresses) {
+        let url = (doc % 7 > 0).then_some(address.as_str());
+        writer.push(&DocumentRow { doc, url, ..DocumentRow::default() }).unwrap();
+    }
+    let meta = writer.finish(true).unwrap();
+    let reader = SerializedFileReader::new(File::open(&meta.file).unwrap()).unwrap();
+    let group = reader.metadata().row_group(0);
+    let url = group.columns().iter().find(|column| column.column_path().string() == "url").unwrap();
+    assert!(url.encodings().any(|e| e == Encoding::DELTA_BYTE_ARRAY));
+    assert!(url.uncompressed_size() < 5000 * 8, "{} bytes", url.uncompressed_size());
+}
+
+#[test]
 fn the_same_rows_give_the_same_bytes_however_they_are_pushed() {
     let dir = tempfile::tempdir().unwrap();
     let fps: Vec<u64> = (0..200_000u64).map(|i| i * i).collect();

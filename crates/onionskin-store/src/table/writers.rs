@@ -385,7 +385,19 @@ macro_rules! list_writer {
                     _ => 0,
                 };
                 debug_assert!(len > 0);
-                $name { part, len, last_doc: None, doc: Vec::new(), values: Vec::new() }
+                let rows = $name::batch_rows(len);
+                $name {
+                    part,
+                    len,
+                    last_doc: None,
+                    doc: Vec::with_capacity(rows),
+                    values: Vec::with_capacity(rows * len),
+                }
+            }
+
+            /// Rows of a batch.
+            fn batch_rows(len: usize) -> usize {
+                LIST_BATCH_ELEMENTS.div_ceil(len.max(1))
             }
 
             /// Rows so far.
@@ -414,8 +426,10 @@ macro_rules! list_writer {
             }
 
             fn flush(&mut self) -> Result<(), TableError> {
-                let doc = Int64Array::from(std::mem::take(&mut self.doc));
-                let values = <$array>::from(std::mem::take(&mut self.values));
+                let rows = $name::batch_rows(self.len);
+                let doc = std::mem::replace(&mut self.doc, Vec::with_capacity(rows));
+                let values = std::mem::replace(&mut self.values, Vec::with_capacity(rows * self.len));
+                let (doc, values) = (Int64Array::from(doc), <$array>::from(values));
                 let lists = FixedSizeListArray::try_new(list_element($element), self.len as i32, Arc::new(values), None)
                     .map_err(|e| TableError::Encode { table: self.part.table().name(), reason: e.to_string() })?;
                 write_columns(&mut self.part, vec![Arc::new(doc), Arc::new(lists)])
