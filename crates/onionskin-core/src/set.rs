@@ -7,22 +7,49 @@
 /// Fingerprints of one document, each once, in order.
 #[derive(Clone, Debug, Default)]
 pub struct FingerprintSet {
-    /// What was added, in order.
-    members: Vec<u64>,
+    /// The members, in order, and what earlier sets have left behind them.
+    buffer: Vec<u64>,
+    len: usize,
     /// One more than `base` and the place of a member; what is not above `base` is free.
     slots: Vec<u32>,
     base: u32,
-    /// The part of the slots that is used for as many members as are expected.
+    /// The part of the slots that is used for as many members as there may be.
     mask: usize,
     shift: u32,
 }
 
 impl FingerprintSet {
-    /// Forgets everything and makes room for `n` fingerprints.
+    /// Forgets its members and takes these, each once.
     ///
     /// # Panics
-    /// When `n` is more than 2³⁰.
-    pub fn reset(&mut self, n: usize) {
+    /// When there are more than 2³⁰.
+    pub fn hold(&mut self, fingerprints: &[u64]) {
+        self.make_room(fingerprints.len());
+        // Kept in registers: what waits for memory here waits once for every fingerprint.
+        let (slots, members) = (&mut self.slots[..=self.mask], &mut self.buffer[..fingerprints.len()]);
+        let (base, mask, shift) = (self.base, self.mask, self.shift);
+        let mut len = 0;
+        for fingerprint in fingerprints {
+            // It is the next member, unless it is found among those before.
+            members[len] = *fingerprint;
+            let mut slot = home(*fingerprint, shift);
+            loop {
+                let number = slots[slot];
+                if number <= base {
+                    len += 1;
+                    slots[slot] = base + len as u32;
+                    break;
+                }
+                if members[(number - base - 1) as usize] == *fingerprint {
+                    break;
+                }
+                slot = (slot + 1) & mask;
+            }
+        }
+        self.len = len;
+    }
+
+    fn make_room(&mut self, n: usize) {
         assert!(n <= 1 << 30, "a document has fewer than 2³⁰ chunks");
         let capacity = (4 * n).next_power_of_two().max(16);
         self.mask = capacity - 1;
@@ -30,9 +57,10 @@ impl FingerprintSet {
         if self.slots.len() < capacity {
             self.slots.resize(capacity, 0);
         }
-        let used = self.base as usize + self.members.len();
-        self.members.clear();
-        self.members.reserve(n);
+        if self.buffer.len() < n {
+            self.buffer.resize(n, 0);
+        }
+        let used = self.base as usize + self.len;
         if used + n < u32::MAX as usize {
             self.base = used as u32;
         } else {
@@ -41,61 +69,62 @@ impl FingerprintSet {
         }
     }
 
-    /// Adds a fingerprint; false when it was there. No more can be added than there was room made for.
+    /// Where among the members a fingerprint is; `None` when it is none of them.
     #[inline]
-    pub fn insert(&mut self, fingerprint: u64) -> bool {
-        let mut slot = self.home(fingerprint);
-        loop {
-            match self.member(slot) {
-                None => break,
-                Some(member) if member == fingerprint => return false,
-                Some(_) => slot = (slot + 1) & self.mask,
+    fn place(&self, fingerprint: u64) -> Option<usize> {
+        let mut slot = home(fingerprint, self.shift);
+        // A set that never held anything has no slots.
+        while let Some(number) = self.slots.get(slot).copied()
+            && number > self.base
+        {
+            let place = (number - self.base - 1) as usize;
+            if self.buffer[place] == fingerprint {
+                return Some(place);
             }
+            slot = (slot + 1) & self.mask;
         }
-        self.members.push(fingerprint);
-        self.slots[slot] = self.base + self.members.len() as u32;
-        true
+        None
     }
 
-    /// Whether a fingerprint was added.
-    #[inline]
-    pub fn contains(&self, fingerprint: u64) -> bool {
-        let mut slot = self.home(fingerprint);
-        loop {
-            match self.member(slot) {
-                None => return false,
-                Some(member) if member == fingerprint => return true,
-                Some(_) => slot = (slot + 1) & self.mask,
+    /// How many of these fingerprints, no two of which are equal, are members.
+    ///
+    /// What two documents share they have in nearly the same order: after one that is a member, the next is the next member, and one look
+    /// tells. The table is asked only where they differ.
+    pub fn count_shared(&self, fingerprints: &[u64]) -> u32 {
+        let members = self.members();
+        let (mut shared, mut next) = (0, 0);
+        for fingerprint in fingerprints {
+            if members.get(next) == Some(fingerprint) {
+                shared += 1;
+                next += 1;
+            } else if let Some(place) = self.place(*fingerprint) {
+                shared += 1;
+                next = place + 1;
             }
         }
+        shared
     }
 
-    /// What was added, each once, in order.
+    /// What it holds, each once, in order.
     pub fn members(&self) -> &[u64] {
-        &self.members
+        &self.buffer[..self.len]
     }
 
     /// Keeps the first of equal fingerprints, in order.
     pub fn retain_first(&mut self, fingerprints: &mut Vec<u64>) {
-        self.reset(fingerprints.len());
-        fingerprints.iter().for_each(|fingerprint| _ = self.insert(*fingerprint));
+        self.hold(fingerprints);
         // Most documents repeat nothing.
-        if self.members.len() < fingerprints.len() {
+        if self.len < fingerprints.len() {
             fingerprints.clear();
-            fingerprints.extend_from_slice(&self.members);
+            fingerprints.extend_from_slice(self.members());
         }
     }
+}
 
-    #[inline]
-    fn home(&self, fingerprint: u64) -> usize {
-        (fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize
-    }
-
-    #[inline]
-    fn member(&self, slot: usize) -> Option<u64> {
-        let place = self.slots[slot].checked_sub(self.base)?.checked_sub(1)?;
-        self.members.get(place as usize).copied()
-    }
+/// The slot where a fingerprint is looked for first.
+#[inline]
+fn home(fingerprint: u64, shift: u32) -> usize {
+    (fingerprint.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> shift) as usize
 }
 
 #[cfg(test)]
@@ -113,16 +142,37 @@ mod tests {
                 set.base = u32::MAX - 100;
             }
             for document in documents {
-                set.reset(document.len());
-                let mut seen = std::collections::HashSet::new();
-                for fingerprint in &document {
-                    prop_assert_eq!(set.insert(*fingerprint), seen.insert(*fingerprint));
-                }
+                set.hold(&document);
+                let seen: std::collections::HashSet<u64> = document.into_iter().collect();
                 for fingerprint in 0..60 {
-                    prop_assert_eq!(set.contains(fingerprint), seen.contains(&fingerprint));
+                    let first = set.members().iter().position(|member| *member == fingerprint);
+                    prop_assert_eq!(set.place(fingerprint), first);
+                    prop_assert_eq!(first.is_some(), seen.contains(&fingerprint));
                 }
                 prop_assert_eq!(set.members().len(), seen.len());
             }
+        }
+
+        /// Documents that were one, and were edited.
+        #[test]
+        fn members_are_counted(
+            document in prop::collection::hash_set(any::<u64>(), 0..80),
+            others in prop::collection::vec(any::<u64>(), 0..10),
+            kept in prop::collection::vec(any::<bool>(), 80),
+            turned in 0usize..80,
+        ) {
+            let mut set = FingerprintSet::default();
+            let members: Vec<u64> = document.iter().copied().collect();
+            set.hold(&members);
+            let mut other: Vec<u64> =
+                members.iter().zip(kept).filter(|(_, kept)| *kept).map(|(member, _)| *member).collect();
+            let expected = other.len() as u32;
+            for (i, fingerprint) in others.into_iter().filter(|x| !document.contains(x)).enumerate() {
+                other.insert((7 * i) % (other.len() + 1), fingerprint);
+            }
+            let turn = turned % other.len().max(1);
+            other.rotate_left(turn);
+            prop_assert_eq!(set.count_shared(&other), expected);
         }
 
         #[test]

@@ -233,13 +233,10 @@ impl Sample {
                     }
                     met_with[at] = doc;
                     if !in_table {
-                        seen.reset(chunks.len());
-                        chunks.iter().for_each(|chunk| {
-                            seen.insert(*chunk);
-                        });
+                        seen.hold(chunks);
                         in_table = true;
                     }
-                    let shared = set.iter().filter(|chunk| seen.contains(**chunk)).count() as u32;
+                    let shared = seen.count_shared(set);
                     let of = &mut neighbours[at];
                     of.met.push((hash, doc, bound.holds(shared, size_a, size_b)));
                     while of.met.len() > MOST_NEIGHBOURS && of.halved < 32 {

@@ -128,8 +128,7 @@ impl Kept {
     fn push(&mut self, doc: u32, chunks: &[u64], may_repeat: bool, last: u32) {
         let mut set = chunks;
         if may_repeat {
-            self.seen.reset(chunks.len());
-            chunks.iter().for_each(|chunk| _ = self.seen.insert(*chunk));
+            self.seen.hold(chunks);
             set = self.seen.members();
         }
         self.bytes += size_of_val(set) + Kept::OVERHEAD;
@@ -293,8 +292,7 @@ fn work(
         let mut found = Vec::new();
         for (doc, chunks, smaller) in larger {
             let chunks = &done.chunks[chunks.clone()];
-            seen.reset(chunks.len());
-            chunks.iter().for_each(|chunk| _ = seen.insert(*chunk));
+            seen.hold(chunks);
             let size_b = seen.members().len() as u32;
             for a in &done.smaller[smaller.clone()] {
                 let Some(other) = kept.get(*a) else { continue };
@@ -302,7 +300,7 @@ fn work(
                 if bound.is_some_and(|bound| !bound.sizes_fit(size_a, size_b)) {
                     continue;
                 }
-                let shared = other.iter().filter(|chunk| seen.contains(**chunk)).count() as u32;
+                let shared = seen.count_shared(other);
                 if bound.is_none_or(|bound| bound.holds(shared, size_a, size_b)) {
                     found.push(SharedPair { a: *a, b: *doc, shared, size_a, size_b });
                 }
