@@ -248,6 +248,22 @@ pub(crate) fn lower_bins_portable(fingerprints: &[u64], key: u64, least: &mut [u
     }
 }
 
+/// A bit for every bin that holds something else than `none`, 64 to a word.
+pub(crate) fn find_filled(bins: &[u64], none: u64, filled: &mut Vec<u64>) {
+    filled.clear();
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        // SAFETY: the features that `filled` enables were detected just above.
+        return filled.extend(bins.chunks(64).map(|some| unsafe { avx512::filled(some, none) }));
+    }
+    filled.extend(bins.chunks(64).map(|some| filled_portable(some, none)));
+}
+
+/// The truth for 64 bins of [`find_filled`], or fewer.
+pub(crate) fn filled_portable(bins: &[u64], none: u64) -> u64 {
+    bins.iter().zip(0..).fold(0, |bits, (least, bit)| bits | u64::from(*least != none) << bit)
+}
+
 /// The bin of a fingerprint among `t`, and its image there. The permutation is that of [`crate::scramble`] without its last step, which is for
 /// the lower bits: the bin and the least are chosen by the upper ones.
 #[inline]
@@ -315,11 +331,15 @@ mod tests {
         }
 
         #[test]
-        fn bins_equal_their_portable_twin(fingerprints in prop::collection::vec(any::<u64>(), 0..120), key: u64, t in 1usize..100) {
+        fn bins_equal_their_portable_twin(fingerprints in prop::collection::vec(any::<u64>(), 0..120), key: u64, t in 1usize..200) {
             let (mut found, mut expected) = (vec![u64::MAX; t], vec![u64::MAX; t]);
             lower_bins(&fingerprints, key, &mut found);
             lower_bins_portable(&fingerprints, key, &mut expected);
             prop_assert_eq!(&found, &expected);
+            let mut filled = vec![7];
+            find_filled(&found, u64::MAX, &mut filled);
+            let expected: Vec<u64> = found.chunks(64).map(|some| filled_portable(some, u64::MAX)).collect();
+            prop_assert_eq!(filled, expected);
         }
 
         #[test]

@@ -5,14 +5,15 @@
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_bsrli_si128, _mm_loadu_si128, _mm512_add_epi64, _mm512_broadcast_i32x4,
     _mm512_bslli_epi128, _mm512_castsi128_si512, _mm512_castsi512_si128, _mm512_clmulepi64_epi128,
-    _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_cvtepu8_epi64, _mm512_extracti32x4_epi32,
-    _mm512_inserti32x4, _mm512_loadu_si512, _mm512_mask_blend_epi64, _mm512_maskz_compress_epi8,
-    _mm512_movepi8_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512, _mm512_set1_epi8,
-    _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shuffle_epi32, _mm512_slli_epi64, _mm512_srli_epi64,
-    _mm512_storeu_si512, _mm512_sub_epi8, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64, _mm512_xor_si512,
+    _mm512_cmpeq_epi8_mask, _mm512_cmplt_epu8_mask, _mm512_cmpneq_epu64_mask, _mm512_cvtepu8_epi64,
+    _mm512_extracti32x4_epi32, _mm512_inserti32x4, _mm512_loadu_si512, _mm512_mask_blend_epi64,
+    _mm512_maskz_compress_epi8, _mm512_movepi8_mask, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_or_si512,
+    _mm512_set1_epi8, _mm512_set1_epi64, _mm512_setzero_si512, _mm512_shuffle_epi32, _mm512_slli_epi64,
+    _mm512_srli_epi64, _mm512_storeu_si512, _mm512_sub_epi8, _mm512_unpackhi_epi64, _mm512_unpacklo_epi64,
+    _mm512_xor_si512,
 };
 
-use super::{Barrett, ByteClasses, lower_bins_portable, x86};
+use super::{Barrett, ByteClasses, filled_portable, lower_bins_portable, x86};
 use crate::mix::MULTIPLIERS;
 use crate::token::{RUNS_OF_BLOCK, Runs};
 
@@ -136,25 +137,24 @@ fn fixed_window_sums<const W: usize>(
     let factors = all_of::<W>(coefficients);
     let constants = (_mm512_broadcast_i32x4(x86::constants(barrett)), all(constant));
     let windows = (blocks.len() + 1).saturating_sub(W);
-    // The registers of eight windows reach W + 8 blocks far.
-    let eights = (blocks.len() + 8).saturating_sub(W + 8) / 8;
-    let start = out.len();
-    out.resize(start + windows, 0);
-    let out = &mut out[start..];
-    let (slots, _) = out.as_chunks_mut::<8>();
+    let eights = windows.div_ceil(8);
+    out.reserve(8 * eights);
+    let (slots, _) = out.spare_capacity_mut().as_chunks_mut::<8>();
     for (i, slot) in slots[..eights].iter_mut().enumerate() {
-        store_eight(slot, eight_windows::<W>(&blocks[8 * i..], &factors, constants));
+        let blocks = &blocks[8 * i..];
+        let sums = if blocks.len() >= W + 8 {
+            eight_windows::<W>(blocks, &factors, constants)
+        } else {
+            // With zeros behind the last blocks; what is written too much is not counted.
+            let mut padded = [0; 24];
+            padded[..blocks.len()].copy_from_slice(blocks);
+            eight_windows::<W>(&padded, &factors, constants)
+        };
+        // SAFETY: eight u64 are 64 writable bytes, and the store needs no alignment.
+        unsafe { _mm512_storeu_si512(slot.as_mut_ptr().cast(), sums) };
     }
-    // The rest with zeros behind it: a sum of zeros is written nowhere.
-    let mut rest = &blocks[8 * eights..];
-    for slot in out[8 * eights..].chunks_mut(8) {
-        let (mut padded, mut sums) = ([0; 24], [0; 8]);
-        let reach = rest.len().min(W + 8);
-        padded[..reach].copy_from_slice(&rest[..reach]);
-        store_eight(&mut sums, eight_windows::<W>(&padded, &factors, constants));
-        slot.copy_from_slice(&sums[..slot.len()]);
-        rest = rest.get(8..).unwrap_or_default();
-    }
+    // SAFETY: there was room for eights of windows, and all of them were written just above.
+    unsafe { out.set_len(out.len() + windows) };
 }
 
 /// The sums of eight windows that begin with the first eight of the blocks, of which there are W + 8 or more.
@@ -332,4 +332,15 @@ pub(super) fn lower_bins(fingerprints: &[u64], key: u64, least: &mut [u64]) {
         }
     }
     lower_bins_portable(rest, key, least);
+}
+
+/// A bit for each of at most 64 bins that holds something else than `none`.
+#[target_feature(enable = "avx512f")]
+pub(super) fn filled(bins: &[u64], none: u64) -> u64 {
+    let (eights, rest) = bins.as_chunks::<8>();
+    let mut bits = 0;
+    for (i, eight) in eights.iter().enumerate() {
+        bits |= u64::from(_mm512_cmpneq_epu64_mask(load_eight(eight), all(none))) << (8 * i);
+    }
+    if rest.is_empty() { bits } else { bits | filled_portable(rest, none) << (8 * eights.len()) }
 }

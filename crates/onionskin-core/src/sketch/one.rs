@@ -33,11 +33,10 @@ pub struct OnePermutation {
     /// What makes the order in which empty bins ask.
     borrowing: u64,
     least: Vec<u64>,
-    /// Empty bins, and what they borrow.
-    empty: Vec<usize>,
-    lent: Vec<u64>,
-    /// A bit for every bin that is not empty, where so few are that they have to be looked for.
+    /// A bit for every bin that is not empty.
     filled: Vec<u64>,
+    /// Empty bins, and what they borrow.
+    lent: Vec<(usize, u64)>,
     minima: Vec<u32>,
 }
 
@@ -47,16 +46,7 @@ impl OnePermutation {
         assert!(t >= 1 && u32::try_from(t).is_ok(), "bins are counted in 32 bits");
         let mut rng = SplitMix64::new(seed);
         let (key, borrowing) = (rng.next_u64(), rng.next_u64());
-        OnePermutation {
-            t,
-            key,
-            borrowing,
-            least: vec![],
-            empty: vec![],
-            lent: vec![],
-            filled: vec![],
-            minima: vec![],
-        }
+        OnePermutation { t, key, borrowing, least: vec![], filled: vec![], lent: vec![], minima: vec![] }
     }
 
     /// How many bins there are.
@@ -91,41 +81,34 @@ impl OnePermutation {
 
     /// Fills the empty bins. A bin that has borrowed lends nothing.
     fn borrow(&mut self) {
-        self.empty.clear();
-        for (first, eight) in (0..).step_by(8).zip(self.least.chunks(8)) {
-            // Where there are more shingles than bins, most eights have none that is empty, and looking at all of them at once tells.
-            if eight.iter().fold(false, |any, least| any | (*least == NONE)) {
-                self.empty
-                    .extend((first..).zip(eight).filter(|(_, least)| **least == NONE).map(|(bin, _)| bin));
-            }
-        }
-        if self.empty.is_empty() || self.empty.len() == self.t {
+        simd::find_filled(&self.least, NONE, &mut self.filled);
+        let filled: usize = self.filled.iter().map(|word| word.count_ones() as usize).sum();
+        if filled == self.t || filled == 0 {
             return;
         }
         self.lent.clear();
-        self.filled.clear();
-        for i in 0..self.empty.len() {
-            let lender = self.lender(self.empty[i]);
-            self.lent.push(self.least[lender]);
+        for (word, filled) in self.filled.iter().enumerate() {
+            let bins = (self.t - 64 * word).min(64);
+            let mut empty = !filled & (u64::MAX >> (64 - bins));
+            while empty != 0 {
+                let bin = 64 * word + empty.trailing_zeros() as usize;
+                empty &= empty - 1;
+                let lender = self.lender(bin);
+                self.lent.push((bin, self.least[lender]));
+            }
         }
-        for (bin, lent) in self.empty.iter().zip(&self.lent) {
+        for (bin, lent) in &self.lent {
             self.least[*bin] = *lent;
         }
     }
 
-    fn lender(&mut self, bin: usize) -> usize {
+    fn lender(&self, bin: usize) -> usize {
         let mut asked = bin;
         for nth in 0..PROBES {
             asked = self.asked(bin, nth);
             if self.least[asked] != NONE {
                 return asked;
             }
-        }
-        if self.filled.is_empty() {
-            self.filled.extend(self.least.chunks(64).map(|some| {
-                let bits = some.iter().zip(0..).map(|(least, bit)| u64::from(*least != NONE) << bit);
-                bits.fold(0, |word, bit| word | bit)
-            }));
         }
         self.filled_from(asked)
     }
