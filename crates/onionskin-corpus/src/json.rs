@@ -3,14 +3,18 @@
 //! The naive way parses a line into a tree of values. A general parser that is told to pass over what is not wanted does
 //! better, and still looks at every byte of a string one by one, and unpacks a string with escapes into memory that it
 //! allocates anew for each. Nearly every text has escapes (its line breaks), so that is the common case here: strings are
-//! searched by vector instructions for the next quote or backslash, and what lies between is copied whole into a buffer that
-//! all lines share.
+//! searched by vector instructions for the next quote or backslash, and what lies between goes into a buffer that all lines
+//! share.
 //!
 //! What is accepted is JSON as RFC 8259 has it, with one exception: control characters inside strings pass, since writers
 //! that forget to escape a tab are common and nothing is gained by losing their texts. Nesting is followed without
 //! recursion; only the paths of the wanted fields, which are ours, decide how deep this calls itself.
 
+mod plain;
+
 use memchr::memchr2;
+
+use plain::push_plain;
 
 /// How many fields can be asked for.
 pub(crate) const FIELDS: usize = 3;
@@ -263,20 +267,23 @@ impl<'a> Scanner<'a> {
     /// A string that is wanted, found and unpacked in one go; stands on its quote.
     fn wanted_string(&mut self, out: &mut String) -> Result<Slot<'a>, JsonError> {
         self.at += 1;
-        let mut start = self.at;
+        let start = self.at;
         if self.run()? == b'"' {
             self.at += 1;
             return Ok(Slot::Borrowed(&self.line[start..self.at - 1]));
         }
         out.clear();
+        out.push_str(&self.line[start..self.at]);
         loop {
-            out.push_str(&self.line[start..self.at]);
-            start = self.unescape(out)?;
-            self.at = start;
-            if self.run()? == b'"' {
-                out.push_str(&self.line[start..self.at]);
-                self.at += 1;
-                return Ok(Slot::Unpacked);
+            self.at = self.unescape(out)?;
+            self.at += push_plain(&self.line[self.at..], out);
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(Slot::Unpacked);
+                }
+                Some(_) => {}
+                None => return self.broken("a string does not end"),
             }
         }
     }
