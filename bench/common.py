@@ -60,7 +60,11 @@ def onionskin(*arguments, env="ONIONSKIN"):
 
 
 def best(run, times=3):
-    return min((run() for _ in range(times)), key=lambda result: result["cpu_seconds"])
+    return fastest(run() for _ in range(times))
+
+
+def fastest(results):
+    return min(results, key=lambda result: result["cpu_seconds"])
 
 
 def generate(out, megabytes, preset, form, mean_words):

@@ -1,6 +1,7 @@
 """Whole jobs against peers: JSONL in, clusters out; the same text, word 5-grams, resemblance of at least 0.8, one thread each.
 
-A job is a whole process, ours `run --no-collections --no-report`: its start, reading, decoding, sketches, candidates and clusters. What counts is processor seconds, since the machine may be busy; the best of a few runs. What is true is told by our exact
+A job is a whole process, ours `run --no-collections --no-report`: its start, reading, decoding, sketches, candidates and clusters. What counts is processor seconds, since the machine may be busy; the best of a few runs. How many times as fast ours is, is told by runs in turns with
+each peer, as many of one as of the other. What is true is told by our exact
 join, which is itself compared with plain Python sets on a small sample before anything is measured. Every engine is judged by pairs
 of documents in one cluster, and by its pairs where it gives all of them.
 """
@@ -15,7 +16,7 @@ import re
 import sys
 import tempfile
 
-from common import ONE_THREAD, best, generate, library_texts, machine, measure, onionskin, write_jsonl
+from common import ONE_THREAD, best, fastest, generate, library_texts, machine, measure, onionskin, write_jsonl
 from peers import SIZE, THRESHOLD, shingles
 
 # The fewest features of five minima that miss at most one in two hundred of the pairs that are exactly at the threshold: what a search allows itself where it has minima to choose from.
@@ -26,7 +27,7 @@ OURS = "onionskin"
 
 # What each is, how often it is run, and whether it is quick enough for the large sample.
 ENGINES = [
-    ("gaoya", "gaoya, MinHasher32 and MinHashIndex", 3, True),
+    ("gaoya", "gaoya, MinHasher32 and MinHashIndex", 5, True),
     ("rensa-lsh", "rensa, RMinHash and RMinHashLSH", 2, True),
     ("rensa-r", "rensa, RMinHashDeduplicator", 2, True),
     ("rensa-c", "rensa, CMinHashDeduplicator", 1, False),
@@ -264,21 +265,24 @@ def compare(title, source, folder, engines, starts):
     for name, label, times, _ in engines:
         try:
             output = folder / f"{name}.out"
-            measured = best(lambda: peer(name, source, output), times)
+            # In turns, as often as it: a machine that is slow for a while is slow for both.
+            turns = [(peer(name, source, output), ours(source, folder / "turn", "transitive")) for _ in range(times)]
+            measured, beside = map(fastest, zip(*turns))
             answer = Answer.of_peer(output)
             row = add(label, measured, judge(answer, truth["transitive"]))
             row["clusters"] = len(set(answer.clusters.values()))
             row["start_cpu"] = starts.get(name, 0.0)
-            row["ratio"] = row["cpu_seconds"] / first["cpu_seconds"]
-            row["ratio_without_start"] = (row["cpu_seconds"] - row["start_cpu"]) / first["cpu_seconds"]
+            row["ours_cpu_seconds"] = beside["cpu_seconds"]
+            row["ratio"] = row["cpu_seconds"] / beside["cpu_seconds"]
+            row["ratio_without_start"] = (row["cpu_seconds"] - row["start_cpu"]) / beside["cpu_seconds"]
         except Exception as error:  # a peer that cannot be had is told, not hidden
             row = add(label, {"error": f"{type(error).__name__}: {error}"})
         show(row)
     judged = [row for row in rows if row.get("clusters") and "ratio" in row]
     if judged:
-        fastest = min(judged, key=lambda row: row["ratio"])
+        closest = min(judged, key=lambda row: row["ratio"])
         best_recall = max(judged, key=lambda row: row["recall"])
-        print(f"against the fastest peer, {fastest['name']}: {fastest['ratio']:.1f} times per processor second (10 or more is wanted)")
+        print(f"against the fastest peer, {closest['name']}: {closest['ratio']:.1f} times per processor second (10 or more is wanted)")
         print(f"recall {first['recall']:.4f} against the best peer's {best_recall['recall']:.4f} ({best_recall['name']})")
     return {"title": title, "text_bytes": volume, "documents": documents, "rows": rows}
 
