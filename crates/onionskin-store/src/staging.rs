@@ -408,17 +408,8 @@ impl Staging {
     }
 
     fn create_part(&self, table: Table, path: &Path) -> Result<PartWriter, StagingError> {
-        self.create_folder_of(path)?;
         let params = PartParams { table, recipe: self.params.recipe.clone() };
         Ok(PartWriter::create(self.params.storage.as_ref(), path, &params)?)
-    }
-
-    fn create_folder_of(&self, path: &Path) -> Result<(), StagingError> {
-        let folder = path.parent().unwrap_or(&self.stage_dir);
-        if !folder.is_dir() {
-            self.params.storage.create_dir_all(folder).map_err(|e| IoError::new("creating", folder, e))?;
-        }
-        Ok(())
     }
 
     /// The open work file of this name, begun where there is none: records that take part in commits and are not published.
@@ -430,7 +421,6 @@ impl Staging {
                 return Err(undeclared());
             }
             let path = raw_path(&self.stage_dir, name, self.commits.len() as u64);
-            self.create_folder_of(&path)?;
             let action = format!("writing the work file {name}");
             let writer = RawWriter::create::<R>(self.params.storage.as_ref(), &path, &action)?;
             self.raw.insert(name.to_owned(), writer);
@@ -508,8 +498,9 @@ impl Staging {
         self.poisoned = true;
         let number = self.commits.len() as u64;
         let storage = Arc::clone(&self.params.storage);
+        let sync_dir =
+            |folder: &Path| storage.sync_dir(folder).map_err(|e| IoError::new("syncing", folder, e));
         let mut commit = Commit { commit: number, state, parts: Vec::new(), raw: Vec::new() };
-        let mut folders = Vec::new();
         for (name, slot) in std::mem::take(&mut self.slots) {
             let path = part_path(&self.stage_dir, &name, number);
             if slot.rows() == 0 {
@@ -518,7 +509,6 @@ impl Staging {
                 continue;
             }
             let meta = slot.finish()?;
-            folders.extend(path.parent().map(Path::to_owned));
             commit.parts.push(PartEntry { table: name, rows: meta.rows, bytes: meta.bytes, xxh3: meta.xxh3 });
         }
         for (name, writer) in std::mem::take(&mut self.raw) {
@@ -529,19 +519,16 @@ impl Staging {
                 continue;
             }
             let meta = writer.finish(true)?;
-            folders.extend(path.parent().map(Path::to_owned));
             commit.raw.push(RawEntry { name, records: meta.records, bytes: meta.bytes, xxh3: meta.xxh3 });
         }
-        for folder in &folders {
-            storage.sync_dir(folder).map_err(|e| IoError::new("syncing", folder, e))?;
+        if !commit.parts.is_empty() || !commit.raw.is_empty() || number == 0 {
+            sync_dir(&self.stage_dir)?;
         }
-        // The folders themselves may be new.
-        for folder in
-            ["tables", "raw"].map(|name| self.stage_dir.join(name)).iter().filter(|folder| folder.is_dir())
-        {
-            storage.sync_dir(folder).map_err(|e| IoError::new("syncing", folder, e))?;
+        // Nothing was lost with the folders before there was a commit.
+        if number == 0 {
+            sync_dir(&self.dir.join(STAGING_DIR))?;
+            sync_dir(&self.dir)?;
         }
-        storage.sync_dir(&self.stage_dir).map_err(|e| IoError::new("syncing", &self.stage_dir, e))?;
         self.append_to_journal(&commit)?;
         self.commits.push(commit);
         self.poisoned = false;
@@ -592,12 +579,17 @@ fn part_name(commit: u64) -> String {
     format!("part-{commit:05}.parquet")
 }
 
+/// Where a part of a table is until it is published. All are in one folder, so that a commit has one folder to sync.
 fn part_path(stage_dir: &Path, table: &str, commit: u64) -> PathBuf {
-    stage_dir.join("tables").join(table).join(part_name(commit))
+    stage_dir.join(staged_name(table, &part_name(commit)))
+}
+
+fn staged_name(table: &str, part: &str) -> String {
+    format!("{table}.{part}")
 }
 
 fn raw_path(stage_dir: &Path, name: &str, commit: u64) -> PathBuf {
-    stage_dir.join("raw").join(name).join(format!("part-{commit:05}.raw"))
+    stage_dir.join(format!("{name}.part-{commit:05}.raw"))
 }
 
 #[cfg(test)]

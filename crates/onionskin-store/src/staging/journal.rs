@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::json::hex64;
 
 /// Version of the journal's format.
-pub(super) const JOURNAL_VERSION: u32 = 1;
+pub(super) const JOURNAL_VERSION: u32 = 2;
 
 /// The first line: whose work this is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

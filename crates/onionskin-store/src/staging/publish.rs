@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{STAGING_DIR, StageKind, Staging, StagingError, part_name, part_path, resume};
+use super::{STAGING_DIR, StageKind, Staging, StagingError, part_name, part_path, resume, staged_name};
 use crate::atlas::{self, Atlas, AtlasError};
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, TableEntry};
@@ -142,8 +142,8 @@ impl Staging {
                 storage.create_dir_all(&folder).map_err(|e| IoError::new("creating", &folder, e))?;
             }
             for file in &entry.files {
-                let Some(name) = Path::new(&file.path).file_name() else { continue };
-                let here = self.stage_dir.join("tables").join(table.name()).join(name);
+                let Some((_, name)) = file.path.rsplit_once('/') else { continue };
+                let here = self.stage_dir.join(staged_name(&table.name(), name));
                 let there = folder.join(name);
                 // One that is not here any more was moved by an attempt before this one; opening the stage has checked it.
                 if here.exists() {

@@ -54,7 +54,7 @@ pub(super) fn open(dir: PathBuf, params: StageParams) -> Result<(Staging, Option
         }
         None => {
             refuse_finished(&dir, &params).inspect_err(|_| tidy(storage.as_ref(), &stage_dir, &lock))?;
-            (begin(storage.as_ref(), &dir, &stage_dir, &header)?, Vec::new())
+            (begin(storage.as_ref(), &stage_dir, &header)?, Vec::new())
         }
     };
     let staging = Staging {
@@ -187,10 +187,9 @@ pub(super) fn remove_if_idle(storage: &dyn Storage, lock: &Lock) -> Result<(), S
     if idle { Ok(remove_tree(storage, staging_dir)?) } else { Ok(()) }
 }
 
-/// An empty stage with a journal that names the job.
+/// An empty stage with a journal that names the job. It is synced with the first commit: there is nothing to lose before.
 fn begin(
     storage: &dyn Storage,
-    dir: &Path,
     stage_dir: &Path,
     header: &Header,
 ) -> Result<Box<dyn StorageFile>, StagingError> {
@@ -201,11 +200,8 @@ fn begin(
         .map_err(|source| StagingError::Journal { path: path.clone(), source })?;
     let placed = |e| IoError::from_io(e, "writing the journal", &path);
     let mut sink = Sink::create(storage, &path, "writing the journal").map_err(placed)?;
-    sink.write_all(&line).and_then(|()| sink.sync()).map_err(placed)?;
+    sink.write_all(&line).and_then(|()| sink.flush()).map_err(placed)?;
     drop(sink);
-    for folder in [stage_dir, &dir.join(STAGING_DIR), dir] {
-        storage.sync_dir(folder).map_err(|e| IoError::new("syncing", folder, e))?;
-    }
     let append = storage.append(&path, line.len() as u64);
     Ok(append.map_err(|e| IoError::new("opening the journal", &path, e))?)
 }
@@ -276,19 +272,15 @@ fn remove_uncommitted(
     stage_dir: &Path,
     journal: &Journal,
 ) -> Result<(), StagingError> {
-    let mut named = BTreeSet::new();
+    let mut named = BTreeSet::from([stage_dir.join(JOURNAL_FILE)]);
     for commit in &journal.commits {
         named.extend(commit.parts.iter().map(|part| part_path(stage_dir, &part.table, commit.commit)));
         named.extend(commit.raw.iter().map(|raw| raw_path(stage_dir, &raw.name, commit.commit)));
     }
     remove_tree(storage, &stage_dir.join("work"))?;
-    for kind in ["tables", "raw"] {
-        for (folder, _) in list(&stage_dir.join(kind))?.into_iter().filter(|(_, is_dir)| *is_dir) {
-            for (path, is_dir) in list(&folder)? {
-                if !is_dir && !named.contains(&path) {
-                    storage.remove_file(&path).map_err(|e| IoError::new("removing", &path, e))?;
-                }
-            }
+    for (path, is_dir) in list(stage_dir)? {
+        if !is_dir && !named.contains(&path) {
+            storage.remove_file(&path).map_err(|e| IoError::new("removing", &path, e))?;
         }
     }
     Ok(())

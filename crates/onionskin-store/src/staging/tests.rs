@@ -393,7 +393,7 @@ fn a_committed_part_that_changed_is_found() {
             fs::write(&file, bytes).unwrap();
         }
         let error = Staging::open(&atlas, params(Disk::shared())).map(|_| ()).unwrap_err();
-        assert!(error.to_string().contains("links/part-00000.parquet: "), "{error}");
+        assert!(error.to_string().contains("links.part-00000.parquet: "), "{error}");
         assert!(matches!(error, StagingError::Lost { .. }));
     }
 }
