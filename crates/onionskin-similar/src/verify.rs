@@ -171,10 +171,10 @@ impl LastPartner {
     }
 }
 
-/// Chunks in a round for each thread, at most: they are read twice, the second time out of the cache.
-const ROUND_CHUNKS: usize = 128 << 10;
-/// Candidates in a round for each thread, at most.
-const ROUND_PAIRS: usize = 64 << 10;
+/// Chunks in a round, at most: they are read twice, the second time out of the cache.
+const ROUND_CHUNKS: usize = 16 << 10;
+/// Candidates in a round, at most.
+const ROUND_PAIRS: usize = 8 << 10;
 
 /// Counts for every candidate the chunks that the two documents share, and hands on those that are similar, in ascending order of
 /// the larger document, then the smaller.
@@ -204,7 +204,7 @@ pub fn count_shared(
     let kept_bytes = (resources.memory.len() / 2).max(1 << 20);
     let threads = resources.threads.max(1);
     // More than one thread has to be worth starting.
-    let parts = if threads == 1 { 1 } else { 4 * threads };
+    let parts = if threads == 1 { 1 } else { 32 * threads };
     let round_chunks = (kept_bytes / 8 / size_of::<u64>()).min(ROUND_CHUNKS * parts);
     let round_pairs = (kept_bytes / 16 / size_of::<u32>()).min(ROUND_PAIRS * parts);
     loop {

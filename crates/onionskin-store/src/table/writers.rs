@@ -17,9 +17,9 @@ use crate::schema::{Table, list_element};
 /// Rows in a batch of narrow rows.
 const NARROW_BATCH: usize = 64 << 10;
 /// Rows in a batch of rows with strings.
-const WIDE_BATCH: usize = 8 << 10;
+const WIDE_BATCH: usize = 2 << 10;
 /// Elements in a batch of lists.
-const LIST_BATCH_ELEMENTS: usize = 256 << 10;
+const LIST_BATCH_ELEMENTS: usize = 32 << 10;
 
 /// A document, as a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
