@@ -66,7 +66,7 @@ pub(crate) fn explain<'py>(
     let overlaps = found.overlaps.iter().map(|one| overlap(py, one)).collect::<PyResult<Vec<_>>>()?;
     dict.set_item("overlaps", overlaps)?;
     dict.set_item("estimate", found.sketch.map(|sketch| sketch.estimate.value))?;
-    dict.set_item("features", found.features.map(|features| (features.equal, features.of, features.needed)))?;
+    dict.set_item("features", found.features.map(|found| (found.equal, found.filter.k(), found.filter.r())))?;
     dict.set_item("text_equal", found.text_equal)?;
     dict.set_item("payload_equal", found.payload_equal)?;
     dict.set_item("same_site", found.same_site)?;

@@ -20,7 +20,7 @@ mod words;
 use std::path::{Path, PathBuf};
 
 use onionskin_core::sketch::Estimate;
-use onionskin_core::{Recipe, RecipeError};
+use onionskin_core::{FeatureFilter, Recipe, RecipeError};
 use onionskin_corpus::Scratch;
 use onionskin_store::table::{ClusterRow, DocumentRow, PairRow};
 use onionskin_store::{Atlas, AtlasError, TableError};
@@ -231,10 +231,8 @@ pub struct SketchEvidence {
 pub struct FeatureEvidence {
     /// Features that agree.
     pub equal: usize,
-    /// Features of a document.
-    pub of: usize,
-    /// Features that make two documents candidates.
-    pub needed: usize,
+    /// How many there are, and how many make two documents candidates: as the last search had it, or else the recipe.
+    pub filter: FeatureFilter,
 }
 
 /// Two documents and everything that speaks for or against their being copies.

@@ -189,9 +189,12 @@ fn describe(explained: &Explanation) -> String {
         row("sketch", format!("resemblance {value:.3} ± {error:.3} by {} minima", sketch.length));
     }
     if let Some(features) = explained.features {
-        let candidate = if features.equal >= features.needed { "a candidate" } else { "no candidate" };
-        let (equal, of, needed) = (features.equal, features.of, features.needed);
-        row("features", format!("{equal} of {of} equal, {needed} needed: {candidate}"));
+        let (equal, filter) = (features.equal, features.filter);
+        let candidate = if equal >= filter.r() { "a candidate" } else { "no candidate" };
+        row(
+            "features",
+            format!("{equal} of {} equal, {} needed: {candidate} ({filter})", filter.k(), filter.r()),
+        );
     }
     let equal = |equal: Option<bool>, unknown: &str| match equal {
         Some(true) => "equal".to_owned(),

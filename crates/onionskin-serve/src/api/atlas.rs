@@ -609,7 +609,7 @@ fn explanation_wire(explanation: &Explanation) -> ExplanationWire {
         overlaps: overlaps.collect(),
         sketch_resemblance: explanation.sketch.map(|sketch| sketch.estimate.value),
         features_equal: explanation.features.map(|features| features.equal),
-        features_needed: explanation.features.map(|features| features.needed),
+        features_needed: explanation.features.map(|features| features.filter.r()),
         pair_resemblance: explanation.pair.map(|pair| pair.resemblance),
         passages,
     }

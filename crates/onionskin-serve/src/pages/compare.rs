@@ -151,7 +151,8 @@ fn show(library: &Library, chrome: Chrome, asked: Asked) -> Result<ComparePage, 
             )
         }),
         features: explanation.features.map(|features| {
-            format!("{} of {} agree, {} make a candidate", features.equal, features.of, features.needed)
+            let filter = features.filter;
+            format!("{} of {} agree, {} make a candidate", features.equal, filter.k(), filter.r())
         }),
         pair: explanation.pair.map(|pair| {
             format!("resemblance {}, found by {}", percent(pair.resemblance), pair.method.as_str())

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use onionskin_core::feature::FeatureMaker;
 use onionskin_core::sketch::{estimate_resemblance, estimate_resemblance_from_bottom};
-use onionskin_core::{Analyzer, Recipe, SketchScheme};
+use onionskin_core::{Analyzer, FeatureFilter, Recipe, SketchScheme};
 use onionskin_store::table::{ClusterRow, PairRow};
 use onionskin_store::{Atlas, TableError};
 
@@ -86,19 +87,35 @@ pub(super) fn sketches(
     }))
 }
 
-/// What the features say.
+/// What the features say, by the filter of the last search: those of the recipe, or others that it has made of the minima.
 pub(super) fn features(
     atlas: &Atlas,
     recipe: &Recipe,
     docs: [u32; 2],
 ) -> Result<Option<FeatureEvidence>, ExplainError> {
-    let Some(filter) = recipe.scheme().filter().filter(|_| atlas.has("features")) else { return Ok(None) };
+    let evidence = |filter, a: &[u64], b: &[u64]| FeatureEvidence {
+        equal: a.iter().zip(b).filter(|(a, b)| a == b).count(),
+        filter,
+    };
+    let own = recipe.scheme().filter().filter(|_| atlas.has("features"));
+    let searched = last_filter(atlas);
+    let is_own =
+        |filter: FeatureFilter| own.is_some_and(|own| (own.k(), own.s()) == (filter.k(), filter.s()));
+    if let Some(filter) = searched.filter(|filter| !is_own(*filter) && atlas.has("sketches")) {
+        let lists: Option<[Vec<u32>; 2]> = two_lists!(atlas.sketches(), docs);
+        if let Some([a, b]) = lists.filter(|[a, _]| a.len() >= filter.permutations()) {
+            let [a, b] = [a, b].map(|sketch| FeatureMaker::new(filter).features(&sketch).to_vec());
+            return Ok(Some(evidence(filter, &a, &b)));
+        }
+    }
+    let Some(filter) = searched.filter(|filter| is_own(*filter)).or(own) else { return Ok(None) };
     let lists: Option<[Vec<u64>; 2]> = two_lists!(atlas.features(), docs);
-    Ok(lists.map(|[a, b]| FeatureEvidence {
-        equal: a.iter().zip(&b).filter(|(a, b)| a == b).count(),
-        of: a.len(),
-        needed: filter.r(),
-    }))
+    Ok(lists.map(|[a, b]| evidence(filter, &a, &b)))
+}
+
+/// The filter that the last search has found its candidates by, if it was one by features.
+fn last_filter(atlas: &Atlas) -> Option<FeatureFilter> {
+    atlas.manifest().stages.get("similar")?.get("filter")?.as_str()?.parse().ok()
 }
 
 /// The row of `pairs`.

@@ -4,7 +4,9 @@ use onionskin_store::table::Method;
 use onionskin_testkit::{Composer, Preset, WarcOptions, Web, WebSpec, naive};
 
 use super::*;
+use crate::similar::Search;
 use crate::testing::{pair, scan_into, write_similar};
+use crate::{Quiet, SimilarParams, similar};
 
 fn params(atlas: &Path, a: &str, b: &str) -> ExplainParams {
     let [a, b] = [a, b].map(|text| text.parse().unwrap());
@@ -92,7 +94,7 @@ fn numbers_of_a_pair() {
     let sketch = explained.sketch.unwrap();
     assert_eq!(sketch.length, 84);
     assert!((sketch.estimate.value - 0.75).abs() < 4.0 * sketch.estimate.standard_error);
-    assert_eq!(explained.features.map(|features| (features.of, features.needed)), Some((6, 2)));
+    assert_eq!(explained.features.unwrap().filter.to_string(), "6x14r2");
     assert_eq!(explained.texts.unwrap().comparison.shared_words(), 11);
     // An empty document is like nothing, and has no sketch.
     let explained = explain(&params(&atlas, "0", "id:c")).unwrap();
@@ -101,6 +103,33 @@ fn numbers_of_a_pair() {
         (0.0, None, None)
     );
     assert_eq!(explained.clusters[1], None);
+}
+
+#[test]
+fn features_are_those_of_the_last_search() {
+    let web = Web::new(&WebSpec::of(Preset::Text, 1000, 3)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (input, atlas) = (folder.path().join("in.jsonl"), folder.path().join("atlas"));
+    web.write_jsonl(&mut fs::File::create(&input).unwrap(), 0..web.n_pages(), &mut |_, _| {}).unwrap();
+    scan_into(&[&input], &atlas, Recipe::DEFAULT);
+    // By minima, by the recipe's own features, and by these with another number that must agree.
+    for (threshold, wanted, expected) in
+        [(0.6, None, "28x3r1"), (0.9, Some("6x14r2"), "6x14r2"), (0.9, Some("6x14r1"), "6x14r1")]
+    {
+        let mut search = SimilarParams::new(atlas.clone());
+        let filter = wanted.map(|filter| filter.parse().unwrap());
+        search.search = Search::Resemblance { threshold, filter, exact: false };
+        similar(&search, &Quiet).unwrap();
+        let pairs = Atlas::open(&atlas).unwrap().pairs().unwrap().map(Result::unwrap);
+        let near: Vec<PairRow> = pairs.filter(|pair| pair.method == Method::Resemblance).collect();
+        assert!(near.len() > 20, "{}", near.len());
+        for pair in near.iter().step_by(5) {
+            let names = [pair.a, pair.b].map(|doc| format!("doc:{doc}"));
+            let features = explain(&params(&atlas, &names[0], &names[1])).unwrap().features.unwrap();
+            assert_eq!(features.filter.to_string(), expected);
+            assert!(features.equal >= features.filter.r(), "{pair:?} {features:?}");
+        }
+    }
 }
 
 #[test]

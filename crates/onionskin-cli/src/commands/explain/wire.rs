@@ -110,6 +110,7 @@ struct FeaturesWire {
     equal: usize,
     of: usize,
     needed: usize,
+    filter: String,
 }
 
 #[derive(Serialize)]
@@ -253,8 +254,9 @@ impl<'a> ExplainWire<'a> {
             }),
             features: explained.features.map(|features| FeaturesWire {
                 equal: features.equal,
-                of: features.of,
-                needed: features.needed,
+                of: features.filter.k(),
+                needed: features.filter.r(),
+                filter: features.filter.to_string(),
             }),
             payload_equal: explained.payload_equal,
             text_equal: explained.text_equal,
