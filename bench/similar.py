@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 
@@ -139,9 +140,10 @@ def similar(atlas, cluster, *options):
 
 
 def ours(source, atlas, cluster, recipe=RECIPE):
-    """A job of ours: both stages in one process, and what each of them says it took."""
+    """A job of ours: both stages in one process, and what each of them says it took. To remove an earlier atlas is no part of it."""
+    shutil.rmtree(atlas, ignore_errors=True)
     limits = ["--threads", "1", "--memory", MEMORY, "--json", "-q"]
-    options = ["--recipe", recipe, "--threshold", THRESHOLD, "--cluster", cluster, "--no-recall", "--no-collections", "--overwrite"]
+    options = ["--recipe", recipe, "--threshold", THRESHOLD, "--cluster", cluster, "--no-recall", "--no-collections"]
     result = onionskin("run", source, "-o", atlas, "--no-report", *options, *limits)
     scanned, found = result["stages"]["scan"], result["stages"]["similar"]
     return {
