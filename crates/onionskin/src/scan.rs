@@ -12,7 +12,7 @@
 //!                   └──────────────── permits, with emptied batches ◀────────────────────────┘
 //! ```
 //!
-//! A worker takes a permit before it takes a task, so that the oldest task always has one and nothing can wait in a circle. The
+//! One thread alone does all this in turn. Otherwise a worker takes a permit before it takes a task, so that the oldest task always has one and nothing can wait in a circle. The
 //! number of permits is what bounds memory. Batches are written in the order of their tasks, whoever finished first;
 //! documents get their numbers there. The writer commits at places that depend on the input alone. That makes the
 //! bytes of the atlas independent of threads, memory and kills.
@@ -30,7 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use onionskin_core::{Analyzer, Recipe, unicode};
-use onionskin_corpus::{DiscoverError, Options, ResumeError, Scratch, Source, Tasks, discover};
+use onionskin_corpus::{DiscoverError, Options, ResumeError, Scratch, Source, Task, Tasks, discover};
 use onionskin_extract::Extractor;
 use onionskin_store::cancel::{self, Cancelled};
 use onionskin_store::sort::SortError;
@@ -349,6 +349,9 @@ fn read_all(
 ) -> Result<(), ScanError> {
     let permits = permits(params, kept_bytes);
     let threads = params.threads.clamp(1, permits);
+    if threads == 1 {
+        return read_alone(params, options, tasks, writer, sources);
+    }
     let dispatcher = Mutex::new((tasks, 0u64));
     let (permit_sender, permit_receiver) = crossbeam_channel::bounded::<Batch>(permits);
     let (batch_sender, batch_receiver) = crossbeam_channel::bounded::<Batch>(permits);
@@ -360,8 +363,7 @@ fn read_all(
             let (permit_receiver, batch_sender) = (permit_receiver.clone(), batch_sender.clone());
             let dispatcher = &dispatcher;
             scope.spawn(move || {
-                let mut analyzer = Analyzer::new(&params.recipe, params.seed);
-                let mut scratch = Scratch::new(options);
+                let mut worker = Worker::new(params, options);
                 // A closed channel means that the writer has given up.
                 while let Ok(mut batch) = permit_receiver.recv() {
                     let task = {
@@ -371,11 +373,7 @@ fn read_all(
                         dispatcher.1 += 1;
                         task
                     };
-                    let ran = catch_unwind(AssertUnwindSafe(|| {
-                        let mut visitor = batch.visitor(&mut analyzer, &params.recipe);
-                        task.run(&mut scratch, &mut visitor);
-                    }));
-                    batch.panic = ran.err().map(|panic| panic_message(panic.as_ref()));
+                    worker.run(task, &mut batch);
                     if batch_sender.send(batch).is_err() {
                         break;
                     }
@@ -393,17 +391,64 @@ fn read_all(
             waiting.insert(batch.number, batch);
             while let Some(mut batch) = waiting.remove(&next) {
                 next += 1;
-                if let Some(message) = batch.panic.take() {
-                    let source_name = sources.get(batch.source as usize).map(|source| source.name.clone());
-                    return Err(ScanError::Worker { source_name: source_name.unwrap_or_default(), message });
-                }
-                writer.write(&batch)?;
+                write_batch(writer, &mut batch, sources)?;
                 // All workers may be done already; then nobody needs the permit.
                 let _ = permit_sender.try_send(batch);
             }
         }
         Ok(())
     })
+}
+
+/// One thread for everything: a batch is written while it is in the cache of the core that made it.
+fn read_alone(
+    params: &ScanParams,
+    options: &Options,
+    mut tasks: Tasks,
+    writer: &mut Writer<'_>,
+    sources: &[Source],
+) -> Result<(), ScanError> {
+    let mut worker = Worker::new(params, options);
+    let mut batch = Batch::default();
+    for number in 0.. {
+        cancel::check()?;
+        let Some(task) = tasks.next_task() else { break };
+        batch.begin(number, &task);
+        worker.run(task, &mut batch);
+        write_batch(writer, &mut batch, sources)?;
+    }
+    Ok(())
+}
+
+/// What a thread needs to make batches of tasks.
+struct Worker<'a> {
+    recipe: &'a Recipe,
+    analyzer: Analyzer,
+    scratch: Scratch,
+}
+
+impl<'a> Worker<'a> {
+    fn new(params: &'a ScanParams, options: &Options) -> Worker<'a> {
+        let recipe = &params.recipe;
+        Worker { recipe, analyzer: Analyzer::new(recipe, params.seed), scratch: Scratch::new(options) }
+    }
+
+    /// Fills a batch. A panic is noted in it.
+    fn run(&mut self, task: Task, batch: &mut Batch) {
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            let mut visitor = batch.visitor(&mut self.analyzer, self.recipe);
+            task.run(&mut self.scratch, &mut visitor);
+        }));
+        batch.panic = ran.err().map(|panic| panic_message(panic.as_ref()));
+    }
+}
+
+fn write_batch(writer: &mut Writer<'_>, batch: &mut Batch, sources: &[Source]) -> Result<(), ScanError> {
+    if let Some(message) = batch.panic.take() {
+        let source_name = sources.get(batch.source as usize).map(|source| source.name.clone());
+        return Err(ScanError::Worker { source_name: source_name.unwrap_or_default(), message });
+    }
+    writer.write(batch)
 }
 
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
