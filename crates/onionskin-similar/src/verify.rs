@@ -171,9 +171,9 @@ impl LastPartner {
     }
 }
 
-/// Chunks in a round, at most: they are read twice, the second time out of the cache.
+/// Chunks in a part of a round, at most: they are read twice, the second time out of the cache.
 const ROUND_CHUNKS: usize = 16 << 10;
-/// Candidates in a round, at most.
+/// Candidates in a part of a round, at most.
 const ROUND_PAIRS: usize = 8 << 10;
 
 /// Counts for every candidate the chunks that the two documents share, and hands on those that are similar, in ascending order of
