@@ -66,6 +66,11 @@ impl FeatureFilter {
         self.k() * self.s()
     }
 
+    /// Whether both are about the same features, however many of them must agree.
+    pub fn has_features_of(self, other: FeatureFilter) -> bool {
+        (self.k, self.s) == (other.k, other.s)
+    }
+
     /// Bytes a document: eight a feature.
     pub fn bytes_per_document(self) -> usize {
         8 * self.k()

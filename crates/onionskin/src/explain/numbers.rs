@@ -99,8 +99,7 @@ pub(super) fn features(
     };
     let own = recipe.scheme().filter().filter(|_| atlas.has("features"));
     let searched = last_filter(atlas);
-    let is_own =
-        |filter: FeatureFilter| own.is_some_and(|own| (own.k(), own.s()) == (filter.k(), filter.s()));
+    let is_own = |filter: FeatureFilter| own.is_some_and(|own| own.has_features_of(filter));
     if let Some(filter) = searched.filter(|filter| !is_own(*filter) && atlas.has("sketches")) {
         let lists: Option<[Vec<u32>; 2]> = two_lists!(atlas.sketches(), docs);
         if let Some([a, b]) = lists.filter(|[a, _]| a.len() >= filter.permutations()) {

@@ -62,9 +62,7 @@ impl FilterChoice {
             hint: "scan again with a recipe that has +sketch, or search with --exact".to_owned(),
         };
         match wanted {
-            Some(filter) if own.is_some_and(|own| (own.k(), own.s()) == (filter.k(), filter.s())) => {
-                Ok(choice(filter, false))
-            }
+            Some(filter) if own.is_some_and(|own| own.has_features_of(filter)) => Ok(choice(filter, false)),
             Some(filter) if filter.permutations() <= minima => Ok(choice(filter, true)),
             Some(filter) => Err(missing(format!("{} minima for the filter {filter}", filter.permutations()))),
             None => {
