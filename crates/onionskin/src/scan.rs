@@ -3,36 +3,23 @@
 //! Sizes first. A gigabyte of text is about 170 million words; under the default recipe it becomes 1.4 GB of shingle
 //! fingerprints, some 60 MB of line and paragraph fingerprints, and 400 bytes of sketch and features a document. Everything is
 //! written once, in input order, and only links are sorted afterwards.
-//!
-//! ```text
-//!              ┌─ lock ─┐      worker: read, decode, extract, fingerprint ─▶ batch ┐
-//!  inputs ──▶  │ tasks  │ ──▶  worker: …                                            ├─▶ in task order ─▶ writer ─▶ staging
-//!              └────────┘      worker: …                                            ┘        │
-//!                   ▲                                                                         │
-//!                   └──────────────── permits, with emptied batches ◀────────────────────────┘
-//! ```
-//!
-//! One thread alone does all this in turn. Otherwise a worker takes a permit before it takes a task, so that the oldest task always has one and nothing can wait in a circle. The
-//! number of permits is what bounds memory. Batches are written in the order of their tasks, whoever finished first;
-//! documents get their numbers there. The writer commits at places that depend on the input alone. That makes the
-//! bytes of the atlas independent of threads, memory and kills.
 
 pub(crate) mod batch;
 mod links;
+mod read;
 mod sites;
 mod state;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
-use onionskin_core::{Analyzer, Recipe, unicode};
-use onionskin_corpus::{DiscoverError, Options, ResumeError, Scratch, Source, Task, Tasks, discover};
+use onionskin_core::{Recipe, unicode};
+use onionskin_corpus::{DiscoverError, Options, ResumeError, Source, Tasks, discover};
 use onionskin_extract::Extractor;
-use onionskin_store::cancel::{self, Cancelled};
+use onionskin_store::cancel::Cancelled;
 use onionskin_store::sort::SortError;
 use onionskin_store::{MemoryBudget, StageParams, Staging, StagingError, Table, process};
 use serde_json::json;
@@ -40,7 +27,6 @@ use serde_json::json;
 use crate::costs::{self, Cost};
 use crate::kept::KeptFeatures;
 use crate::progress::{Event, Progress};
-use batch::Batch;
 use state::State;
 use writer::Writer;
 
@@ -252,7 +238,7 @@ pub(crate) fn scan_and_keep(
     if !writer.state().read {
         let tasks =
             Tasks::starting_at(Arc::clone(&sources), Arc::clone(&options), writer.state().position())?;
-        read_all(params, &options, tasks, &mut writer, &sources, kept_bytes)?;
+        read::read_all(params, &options, tasks, &mut writer, &sources, kept_bytes)?;
         writer.finish_reading()?;
     }
     let kept = writer.hand_over();
@@ -326,135 +312,6 @@ fn stage_params(params: &ScanParams, sources: &[Source]) -> StageParams {
     let mut stage = StageParams::new("scan", job, &params.recipe.to_string(), tables);
     stage.overwrite = params.overwrite;
     stage
-}
-
-/// A batch in flight, on an estimate: eight megabytes of text become twelve of fingerprints and, when the documents are
-/// short, as much of sketches.
-const BATCH_BYTES: u64 = 48 << 20;
-/// The open Parquet files and everything else that does not grow.
-const FIXED_BYTES: u64 = 160 << 20;
-
-fn permits(params: &ScanParams, kept_bytes: u64) -> usize {
-    let fit = params.memory.bytes().saturating_sub(FIXED_BYTES + kept_bytes) / BATCH_BYTES;
-    (fit as usize).clamp(1, 2 * params.threads.max(1))
-}
-
-fn read_all(
-    params: &ScanParams,
-    options: &Options,
-    tasks: Tasks,
-    writer: &mut Writer<'_>,
-    sources: &[Source],
-    kept_bytes: u64,
-) -> Result<(), ScanError> {
-    let permits = permits(params, kept_bytes);
-    let threads = params.threads.clamp(1, permits);
-    if threads == 1 {
-        return read_alone(params, options, tasks, writer, sources);
-    }
-    let dispatcher = Mutex::new((tasks, 0u64));
-    let (permit_sender, permit_receiver) = crossbeam_channel::bounded::<Batch>(permits);
-    let (batch_sender, batch_receiver) = crossbeam_channel::bounded::<Batch>(permits);
-    for _ in 0..permits {
-        permit_sender.send(Batch::default()).expect("the channel has room for all permits");
-    }
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            let (permit_receiver, batch_sender) = (permit_receiver.clone(), batch_sender.clone());
-            let dispatcher = &dispatcher;
-            scope.spawn(move || {
-                let mut worker = Worker::new(params, options);
-                // A closed channel means that the writer has given up.
-                while let Ok(mut batch) = permit_receiver.recv() {
-                    let task = {
-                        let mut dispatcher = dispatcher.lock().unwrap_or_else(PoisonError::into_inner);
-                        let Some(task) = dispatcher.0.next_task() else { break };
-                        batch.begin(dispatcher.1, &task);
-                        dispatcher.1 += 1;
-                        task
-                    };
-                    worker.run(task, &mut batch);
-                    if batch_sender.send(batch).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
-        // The receiving ends must close with this closure, or a failed writer would leave the workers waiting.
-        let (permit_sender, _) = (permit_sender, permit_receiver);
-        drop(batch_sender);
-        let batch_receiver = batch_receiver;
-        let mut waiting = BTreeMap::new();
-        let mut next = 0;
-        for batch in &batch_receiver {
-            cancel::check()?;
-            waiting.insert(batch.number, batch);
-            while let Some(mut batch) = waiting.remove(&next) {
-                next += 1;
-                write_batch(writer, &mut batch, sources)?;
-                // All workers may be done already; then nobody needs the permit.
-                let _ = permit_sender.try_send(batch);
-            }
-        }
-        Ok(())
-    })
-}
-
-/// One thread for everything: a batch is written while it is in the cache of the core that made it.
-fn read_alone(
-    params: &ScanParams,
-    options: &Options,
-    mut tasks: Tasks,
-    writer: &mut Writer<'_>,
-    sources: &[Source],
-) -> Result<(), ScanError> {
-    let mut worker = Worker::new(params, options);
-    let mut batch = Batch::default();
-    for number in 0.. {
-        cancel::check()?;
-        let Some(task) = tasks.next_task() else { break };
-        batch.begin(number, &task);
-        worker.run(task, &mut batch);
-        write_batch(writer, &mut batch, sources)?;
-    }
-    Ok(())
-}
-
-/// What a thread needs to make batches of tasks.
-struct Worker<'a> {
-    recipe: &'a Recipe,
-    analyzer: Analyzer,
-    scratch: Scratch,
-}
-
-impl<'a> Worker<'a> {
-    fn new(params: &'a ScanParams, options: &Options) -> Worker<'a> {
-        let recipe = &params.recipe;
-        Worker { recipe, analyzer: Analyzer::new(recipe, params.seed), scratch: Scratch::new(options) }
-    }
-
-    /// Fills a batch. A panic is noted in it.
-    fn run(&mut self, task: Task, batch: &mut Batch) {
-        let ran = catch_unwind(AssertUnwindSafe(|| {
-            let mut visitor = batch.visitor(&mut self.analyzer, self.recipe);
-            task.run(&mut self.scratch, &mut visitor);
-        }));
-        batch.panic = ran.err().map(|panic| panic_message(panic.as_ref()));
-    }
-}
-
-fn write_batch(writer: &mut Writer<'_>, batch: &mut Batch, sources: &[Source]) -> Result<(), ScanError> {
-    if let Some(message) = batch.panic.take() {
-        let source_name = sources.get(batch.source as usize).map(|source| source.name.clone());
-        return Err(ScanError::Worker { source_name: source_name.unwrap_or_default(), message });
-    }
-    writer.write(batch)
-}
-
-pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@
 //! order, which is the order of a scan on one machine.
 
 use std::collections::BTreeMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +14,6 @@ use onionskin_corpus::{
 };
 
 use crate::scan::batch::{Batch, Row};
-use crate::scan::panic_message;
 
 /// A piece of the inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -378,16 +376,12 @@ impl Worker {
 
     fn run(&mut self, task: Task) -> Result<(), String> {
         self.batch.begin(0, &task);
-        let ran = catch_unwind(AssertUnwindSafe(|| {
-            let mut visitor = self.batch.visitor(&mut self.analyzer, &self.recipe);
-            task.run(&mut self.scratch, &mut visitor);
-        }));
-        ran.map_err(|panic| {
+        let ran = self.batch.fill(task, &mut self.analyzer, &self.recipe, &mut self.scratch);
+        ran.inspect_err(|_| {
             // What it left in the buffers is not to be trusted.
             self.batch = Batch::default();
             self.analyzer = Analyzer::new(&self.recipe, self.seed);
             self.scratch = Scratch::new(&self.options);
-            panic_message(&*panic)
         })
     }
 

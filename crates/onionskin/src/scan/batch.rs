@@ -1,9 +1,11 @@
 //! What a worker makes of one task: columns, ready to be written.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use onionskin_core::{Analyzer, Recipe};
-use onionskin_corpus::{BadRecord, Document, Position, SkipReason, Task, Visitor};
+use onionskin_corpus::{BadRecord, Document, Position, Scratch, SkipReason, Task, Visitor};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Documents of one task. The buffers travel back to the workers when they have been written.
@@ -88,6 +90,19 @@ impl Batch {
         (self.input_bytes >> 10).min(8 << 10) as usize
     }
 
+    /// Puts in the documents of the task that it was begun for. A panic on the way is an error with its message; what is in the buffers then is not
+    /// to be trusted.
+    pub fn fill(
+        &mut self,
+        task: Task,
+        analyzer: &mut Analyzer,
+        recipe: &Recipe,
+        scratch: &mut Scratch,
+    ) -> Result<(), String> {
+        let ran = catch_unwind(AssertUnwindSafe(|| task.run(scratch, &mut self.visitor(analyzer, recipe))));
+        ran.map_err(|panic| panic_message(panic.as_ref()))
+    }
+
     pub fn visitor<'a>(&'a mut self, analyzer: &'a mut Analyzer, recipe: &Recipe) -> BatchVisitor<'a> {
         self.chunks.resize_with(recipe.kept_chunks().len(), Vec::new);
         // Memory that is never touched costs nothing; columns that grow leave what they have touched behind.
@@ -99,6 +114,12 @@ impl Batch {
         }
         BatchVisitor { batch: self, analyzer, keep_sketches: recipe.keeps_sketches() }
     }
+}
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 /// Fingerprints documents as they are read.

@@ -1,6 +1,8 @@
 use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use onionskin_core::Analyzer;
 use onionskin_core::chunk::Chunking;
 use onionskin_store::Atlas;
 use onionskin_store::schema::ChunkingName;
@@ -268,7 +270,7 @@ fn many_links_spill() {
     let (staging, _) = Staging::open(&atlas, stage_params(&params, &sources)).unwrap();
     let mut writer = Writer::new(&params, &sources, staging, State::new(sources.len()), &Quiet).unwrap();
     let options = params.options.clone();
-    read_all(
+    read::read_all(
         &params,
         &options,
         Tasks::new(Arc::clone(&sources), Arc::new(options.clone())),
