@@ -80,7 +80,7 @@ impl Progress for Bar {
                 let bad = if bad_records > 0 { format!(", {bad_records} bad") } else { String::new() };
                 self.bar.set_message(format!("{} documents{bad}", crate::output::grouped(documents)));
             }
-            Event::BadRecord { bad, place } => tracing::debug!(place, reason = %bad.reason, "bad record"),
+            Event::BadRecord { place, reason } => tracing::debug!(place, reason, "bad record"),
             Event::Copied { input_bytes } => {
                 self.bar.set_position(input_bytes);
             }

@@ -23,6 +23,7 @@ mod format;
 mod matcher;
 mod rules;
 mod simulate;
+mod stage;
 
 pub use address::{AddressError, PathAndQuery, PathPrefix, RuleHost, SkipRule};
 pub use audit::{AuditParams, Audited, Date, DateError, Seen, Verdict, audit_entry};
@@ -31,6 +32,10 @@ pub use format::{Format, LeftOut, Rendered, UnknownFormat, WhyLeftOut};
 pub use matcher::{Hit, Matcher};
 pub use rules::{HostRules, KnownPage, MadeRules, PageRole, RuleLimits, rules_for};
 pub use simulate::{CrawlCounts, EntryCounts, SimulatedPage, Simulation, simulate};
+pub use stage::{
+    Alternate, AuditedEntry, AvoidError, AvoidParams, AvoidReport, Savings, Why, alternate, alternates,
+    audit, avoid, read_list, simulate_crawl,
+};
 
 use std::collections::HashSet;
 

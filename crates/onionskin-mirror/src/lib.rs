@@ -19,13 +19,18 @@ pub mod graph;
 pub mod grow;
 mod matching;
 mod model;
+pub mod parts;
 pub mod place;
+pub mod stage;
 pub mod summary;
 pub mod tolerant;
 mod version;
 
 pub use graph::{Graph, Page};
 pub use model::{Group, Member, Merge, Replica, Role, UnknownMerge};
+pub use stage::{
+    CheckReport, CollectionsParams, CollectionsSummary, Counts, Trivial, check_collections, collections,
+};
 
 #[cfg(test)]
 mod testing;

@@ -2,8 +2,8 @@
 
 use std::error::Error;
 
-use onionskin::membership::MembershipError;
 use onionskin::seen::SeenError;
+use onionskin::similar::membership::MembershipError;
 use onionskin::{AvoidError, DedupError, ExplainError, ReportError, RunError, ScanError};
 use onionskin_similar::SimilarError;
 use onionskin_store::{StagingError, TableError};

@@ -38,8 +38,8 @@ impl Told {
             Event::Scanned { documents, input_bytes, bad_records } => {
                 Told::Scanned { documents: *documents, input_bytes: *input_bytes, bad_records: *bad_records }
             }
-            Event::BadRecord { bad, place } => {
-                Told::BadRecord { place: (*place).to_owned(), reason: bad.reason.to_string() }
+            Event::BadRecord { place, reason } => {
+                Told::BadRecord { place: (*place).to_owned(), reason: (*reason).to_owned() }
             }
             Event::Copied { input_bytes } => Told::Copied { input_bytes: *input_bytes },
             Event::Step { name } => Told::Step { name },

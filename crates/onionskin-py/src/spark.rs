@@ -1,6 +1,6 @@
 //! What `onionskin.spark` calls inside the executors: rows that Spark has brought together go in as Arrow, rows come out as Arrow.
 //!
-//! The mathematics is in `onionskin::parts`; here columns are taken apart and put together. Ids are 64 bits wide. Nothing relies on the
+//! The mathematics is in the `parts` of the stage crates; here columns are taken apart and put together. Ids are 64 bits wide. Nothing relies on the
 //! order of rows.
 
 mod columns;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use onionskin::dedup::{Copying, Tally};
-use onionskin::membership::{from_clusters_table, from_pairs};
 use onionskin::report::write_report;
 use onionskin::run::Outcome;
+use onionskin::similar::membership::{from_clusters_table, from_pairs};
 use onionskin::similar::{Reclustering, Search};
 use onionskin::{
     AvoidParams, CollectionsParams, CollectionsSummary, DedupError, DedupParams, DedupSummary, Event,

@@ -131,7 +131,7 @@ impl Copies {
     }
 
     fn read_originals(&mut self, atlas: &Atlas) -> Result<(), SearchError> {
-        let exact: LevelName = onionskin::similar::levels::exact_level();
+        let exact: LevelName = onionskin_similar::levels::exact_level();
         if !atlas.levels().contains(&exact) {
             return Ok(());
         }

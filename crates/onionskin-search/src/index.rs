@@ -8,11 +8,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use onionskin::texts::{LostInput, TextsError, TextsParams, read_texts};
-use onionskin::{Event, Progress};
 use onionskin_extract::url::{normalize, site};
+use onionskin_scan::texts::{LostInput, TextsError, TextsParams, read_texts};
 use onionskin_store::table::DocumentRow;
 use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Event, Progress};
 use serde_json::{Value, json};
 use tantivy::indexer::NoMergePolicy;
 use tantivy::query::{EnableScoring, Query as _, TermQuery};

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use onionskin::{CollectionsParams, Quiet, ScanParams, SimilarParams, collections, scan, similar};
+use onionskin_mirror::{CollectionsParams, collections};
+use onionskin_scan::{ScanParams, scan};
+use onionskin_similar::{SimilarParams, similar};
+use onionskin_store::Quiet;
 use onionskin_store::{Atlas, MemoryBudget};
 use onionskin_testkit::{Preset, WarcOptions, Web, WebSpec};
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use onionskin::Progress;
 use onionskin::avoid::{Alternate, AvoidParams, AvoidReport, Why, alternate, avoid};
 use onionskin::explain::{Comparison, DocRef, ExplainError, ExplainParams, Explanation, explain};
-use onionskin::texts::{LostInput, TextsParams};
+use onionskin::scan::texts::{LostInput, TextsParams};
 use onionskin_core::Recipe;
 use onionskin_search::{BuildParams, Copies, Index, Query, Results, Role, SearchError, SearchParams};
 use onionskin_store::table::CopyKind;

@@ -19,16 +19,27 @@ pub mod cluster;
 pub mod components;
 pub mod error;
 pub mod exact;
+pub mod membership;
 pub mod overlap;
 pub mod paragraphs;
+pub mod parts;
 pub mod recall;
+pub mod sample;
 pub mod sets;
+mod stage;
+pub mod survivor;
 pub mod verify;
 
 pub use bound::Bound;
 pub use error::SimilarError;
+pub use membership::{Membership, MembershipError, Memberships};
 pub use overlap::{Engine, JoinStats, join};
 pub use sets::{Bits, ChunkSets, SetCursor, SetReader, SetSource};
+pub use stage::{
+    ClusterSummary, FilterChoice, IterationSummary, ParagraphSummary, Reclustering, Search, SimilarParams,
+    SimilarSummary, levels, recluster, similar,
+};
+pub use survivor::Survivor;
 pub use verify::{Candidates, SharedPair, VerifyStats, count_shared};
 
 use std::path::PathBuf;

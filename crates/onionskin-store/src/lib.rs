@@ -5,6 +5,7 @@
 //! - [`MemoryBudget`], [`process`] and [`disk`]: what a job may use and what it did use;
 //! - [`storage`]: the few file operations that write, behind a seam, so that tests can make each of them fail;
 //! - [`cancel`]: stopping a stage from outside;
+//! - [`progress`] and [`costs`]: what a stage reports while it works, and what it has cost;
 //! - [`raw`]: files of fixed-width records in checksummed blocks;
 //! - [`sort`]: external merge sort within a memory budget;
 //! - [`schema`] and [`table`]: the tables of the atlas, their writers and readers;
@@ -17,10 +18,12 @@
 pub mod atlas;
 mod budget;
 pub mod cancel;
+pub mod costs;
 pub mod disk;
 mod json;
 pub mod manifest;
 pub mod process;
+pub mod progress;
 pub mod raw;
 pub mod schema;
 pub mod sort;
@@ -33,6 +36,7 @@ pub use atlas::{Atlas, AtlasError};
 pub use budget::{MemoryBudget, ParseBudgetError};
 pub use disk::IoError;
 pub use manifest::Manifest;
+pub use progress::{Event, Progress, Quiet};
 pub use schema::Table;
 pub use staging::{Checkpoint, StageParams, Staging, StagingError};
 pub use table::{PartMeta, TableError};

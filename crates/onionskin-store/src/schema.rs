@@ -104,6 +104,10 @@ pub(crate) enum Layout {
 }
 
 impl Table {
+    /// The tables of the search for mirrors, which go when the pairs they were made from are replaced.
+    pub const MIRRORS: [Table; 4] =
+        [Table::Collections, Table::CollectionPages, Table::CollectionGroups, Table::UrlRules];
+
     /// The chunks table of a chunking; `None` when the name cannot be a folder.
     pub fn chunks(chunking: &str) -> Option<Table> {
         ChunkingName::new(chunking).map(Table::Chunks)

@@ -8,3 +8,6 @@ pub mod power_law;
 pub mod replication;
 pub mod report;
 pub mod size;
+mod study;
+
+pub use study::{CompareParams, ReportError, ReportParams, compare, study};

@@ -4,6 +4,7 @@
 //! pictures tell the same numbers.
 
 mod changes;
+mod files;
 mod html;
 mod machine;
 mod overview;
@@ -11,6 +12,7 @@ mod overview;
 use crate::figure::Figure;
 
 pub use changes::{Changes, Fate, MirrorChanges, SiteChanges, changes};
+pub use files::{Written, write_report};
 pub use html::html;
 pub use machine::{csv, json};
 pub use overview::overview;

@@ -17,8 +17,15 @@ pub mod engine;
 pub mod overlap;
 pub mod random;
 pub mod searches;
+mod stage;
 pub mod statistics;
 pub mod walk;
+
+pub use stage::{
+    BadResultPath, ByChoice, EngineSettings, FileError, HttpEngine, MemberKind, ResultPath, SearchesReport,
+    SizeError, SizeParams, SizeReport, Step, http, read_addresses, read_lexicon, read_queries, searches,
+    size, walk,
+};
 
 use std::error::Error;
 

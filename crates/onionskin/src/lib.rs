@@ -1,54 +1,52 @@
-//! Onionskin finds the copies in a web: pages that are the same, pages that are nearly the same, and whole collections
-//! that are mirrored from site to site.
+//! Onionskin finds duplicate content in web crawls and text corpora: exact duplicates, near
+//! duplicates, and whole collections that are mirrored from site to site.
 //!
-//! This is the front door of the library: each stage of the pipeline is a function that takes parameters and a
-//! [`Progress`], does its work on an atlas, and returns a summary. Stages resume where they were killed, keep to a memory
-//! budget, and give the same bytes for any number of threads.
+//! This crate is the front door. Each stage is a function that takes parameters and a [`Progress`],
+//! works on an atlas (a directory of Parquet tables), and returns a summary. Stages resume where
+//! they were interrupted, keep to a memory budget, and write the same bytes for any number of
+//! threads.
 //!
-//! - [`run()`] does the three that follow in one process.
-//! - [`scan()`] reads raw web data once and makes the atlas.
-//! - [`similar()`] finds pairs and clusters of similar documents in it.
-//! - [`collections()`] finds collections of linked pages that stand in several places.
-//! - [`avoid()`] makes the list of what the next crawl can skip.
-//! - [`study()`] tells how much is copied and where, [`report::compare`] what has changed between two crawls.
-//! - [`explain()`] shows why two documents are alike, [`evaluate()`] compares what was found with known answers.
-//! - [`size()`] tells how big crawls, lists and search engines are against each other.
-//! - [`seen`] tells of documents as they come whether they, or some nearly like them, have been seen.
-//! - [`parts`] are pieces of the stages, for engines that move the data themselves.
-//! - [`dedup()`] lists what is kept and what is removed, and writes copies of the inputs without the copies in them.
+//! | function | does |
+//! |---|---|
+//! | [`run()`] | the whole job |
+//! | [`scan()`] | reads raw web data once and writes the atlas |
+//! | [`similar()`] | finds pairs and clusters of similar documents |
+//! | [`collections()`] | finds replicated collections of linked pages |
+//! | [`avoid()`] | lists what the next crawl can skip |
+//! | [`study()`] | measures how much is duplicated and where |
+//! | [`dedup()`] | lists what is kept and removed, and writes filtered copies of the inputs |
+//! | [`explain()`], [`evaluate()`] | evidence for a pair; agreement with known answers |
+//! | [`size()`] | relative sizes of crawls, lists and search engines |
+//! | [`seen`] | the online filter: has this document been seen? |
+//!
+//! The crates behind these functions are re-exported as modules, so a program depends on `onionskin`
+//! alone.
 
-pub mod avoid;
-pub mod collections;
-pub mod costs;
-pub mod dedup;
-pub mod evaluate;
-pub mod explain;
-pub mod inputs;
-mod kept;
-pub mod membership;
-pub mod parts;
-mod progress;
-pub mod report;
 pub mod run;
-pub mod scan;
 pub mod seen;
-pub mod similar;
-pub mod size;
-pub mod survivor;
-pub mod texts;
 
-pub use avoid::{AvoidError, AvoidParams, AvoidReport, avoid};
-pub use collections::{CollectionsParams, CollectionsSummary, collections};
-pub use dedup::{DedupError, DedupParams, DedupSummary, dedup};
-pub use evaluate::{EvaluateError, EvaluateParams, Evaluation, evaluate};
-pub use explain::{ExplainError, ExplainParams, Explanation, explain};
-pub use progress::{Event, Progress, Quiet};
-pub use report::{ReportError, ReportParams, study};
+pub use onionskin_core as core;
+pub use onionskin_corpus as corpus;
+pub use onionskin_dedup as dedup;
+pub use onionskin_explain::{evaluate, explain};
+pub use onionskin_extract as extract;
+pub use onionskin_mirror as mirror;
+pub use onionskin_scan as scan;
+pub use onionskin_similar as similar;
+pub use onionskin_store as store;
+pub use onionskin_store::{Event, MemoryBudget, Progress, Quiet};
+pub use onionskin_study as study;
+pub use onionskin_study::{report, size};
+pub use onionskin_warc as warc;
+
+pub use onionskin_dedup::{DedupError, DedupParams, DedupSummary, dedup};
+pub use onionskin_explain::{
+    EvaluateError, EvaluateParams, Evaluation, ExplainError, ExplainParams, Explanation,
+};
+pub use onionskin_mirror::avoid::{self, AvoidError, AvoidParams, AvoidReport, avoid};
+pub use onionskin_mirror::{CollectionsParams, CollectionsSummary, collections};
+pub use onionskin_scan::{ScanError, ScanParams, ScanSummary, scan};
+pub use onionskin_similar::{SimilarParams, SimilarSummary, Survivor, similar};
+pub use onionskin_study::size::{SizeError, SizeParams, SizeReport};
+pub use onionskin_study::{CompareParams, ReportError, ReportParams, compare, study};
 pub use run::{RunError, RunParams, RunSummary, run};
-pub use scan::{ScanError, ScanParams, ScanSummary, scan};
-pub use similar::{SimilarParams, SimilarSummary, similar};
-pub use size::{SizeError, SizeParams, SizeReport, size};
-pub use survivor::Survivor;
-
-#[cfg(test)]
-mod testing;

@@ -1,24 +1,16 @@
 //! The whole job in one process: scan, similar, collections.
 //!
-//! The stages are the same and leave the same bytes; each is committed as it goes, so that a killed run goes on in the middle of the stage it
-//! was in. What one process saves is reading features back: a scan keeps them in memory for a search that will use them, as far as an eighth of
-//! the budget goes.
+//! The stages leave the same bytes as when each is run on its own. Each commits as it goes, so a
+//! killed run resumes in the middle of the stage it was in.
 
 use std::path::Path;
 use std::time::Instant;
 
-use onionskin_corpus::{DiscoverError, discover};
-use onionskin_similar::SimilarError;
-use onionskin_store::manifest::MANIFEST_FILE;
+use onionskin_mirror::{CollectionsParams, CollectionsSummary, collections};
+use onionskin_scan::{ScanError, ScanParams, ScanSummary, scan};
+use onionskin_similar::{SimilarError, SimilarParams, SimilarSummary, similar};
 use onionskin_store::staging::STAGING_DIR;
-use onionskin_store::{Atlas, AtlasError, MemoryBudget, process};
-
-use crate::collections::collections;
-use crate::kept::{KeptFeatures, share_of};
-use crate::progress::Progress;
-use crate::scan::{ScanError, scan_and_keep};
-use crate::similar::{Search, similar_with};
-use crate::{CollectionsParams, CollectionsSummary, ScanParams, ScanSummary, SimilarParams, SimilarSummary};
+use onionskin_store::{Atlas, AtlasError, MemoryBudget, Progress, process};
 
 /// What to do, and how. The atlas, the memory and the threads are those of the scan, whatever the other stages say.
 #[derive(Clone, Debug)]
@@ -85,8 +77,6 @@ pub struct RunSummary {
     pub similar: Outcome<SimilarSummary>,
     /// The search for mirrors.
     pub collections: Outcome<CollectionsSummary>,
-    /// Memory that held features from the scan to the search, in bytes.
-    pub kept_bytes: u64,
     /// Seconds this run took.
     pub seconds: f64,
     /// Seconds of processor time this run took.
@@ -118,12 +108,6 @@ pub enum RunError {
     },
 }
 
-impl From<DiscoverError> for RunError {
-    fn from(error: DiscoverError) -> RunError {
-        RunError::Scan(error.into())
-    }
-}
-
 /// Does the whole job, or what is left of it after an earlier run of the same.
 pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, RunError> {
     let begun = (Instant::now(), process::cpu_seconds());
@@ -140,19 +124,13 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
         mirrors
     });
 
-    let (scan, kept) = if is_scanned(&params.scan)? {
-        (Outcome::WasThere, KeptFeatures::default())
-    } else {
-        let bytes = if features_are_wanted(&params.scan, &search) { share_of(memory.bytes()) } else { 0 };
-        let (summary, kept) = scan_and_keep(&params.scan, bytes, progress)?;
-        (Outcome::Done(summary), kept)
-    };
-    let kept_bytes = kept.bytes();
+    let scan =
+        if params.scan.is_done()? { Outcome::WasThere } else { Outcome::Done(scan(&params.scan, progress)?) };
     let fresh = scan.summary().is_some();
     let similar = if !fresh && !is_begun(atlas, "similar") && search.is_done(&Atlas::open(atlas)?) {
         Outcome::WasThere
     } else {
-        Outcome::Done(similar_with(&search, kept, progress)?)
+        Outcome::Done(similar(&search, progress)?)
     };
     let fresh = fresh || similar.summary().is_some();
     let collections = match &mirrors {
@@ -172,44 +150,15 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
         scan,
         similar,
         collections,
-        kept_bytes,
         seconds: begun.0.elapsed().as_secs_f64(),
         cpu_seconds: process::cpu_seconds() - begun.1,
         peak_memory: process::peak_rss(),
     })
 }
 
-/// Whether the search will look at the features of the recipe: where there are sketches, it makes its own.
-fn features_are_wanted(scan: &ScanParams, search: &SimilarParams) -> bool {
-    matches!(search.search, Search::Resemblance { exact: false, .. }) && !scan.recipe.keeps_sketches()
-}
-
 /// Whether a stage was stopped, be it at the very end: then it is for the stage itself to go on.
 fn is_begun(atlas: &Path, stage: &str) -> bool {
     atlas.join(STAGING_DIR).join(stage).exists()
-}
-
-/// Whether the folder has the finished scan of the same inputs, read in the same way, and is not to be replaced. A pipe is never the same.
-fn is_scanned(params: &ScanParams) -> Result<bool, RunError> {
-    let finished = params.atlas.join(MANIFEST_FILE).is_file() && !is_begun(&params.atlas, "scan");
-    if params.overwrite || !finished {
-        return Ok(false);
-    }
-    let atlas = Atlas::open(&params.atlas)?;
-    let manifest = atlas.manifest();
-    if manifest.recipe != params.recipe.to_string()
-        || manifest.seed != params.seed
-        || manifest.stages.get("scan") != Some(&crate::inputs::to_json(&params.options))
-    {
-        return Ok(false);
-    }
-    let sources = discover(&params.inputs, &params.options)?;
-    let same = manifest.inputs.iter().zip(&sources).all(|(input, source)| {
-        !source.is_stream()
-            && (&input.name, input.bytes, &input.format)
-                == (&source.name, source.bytes, &source.format.to_string())
-    });
-    Ok(same && manifest.inputs.len() == sources.len())
 }
 
 #[cfg(test)]

@@ -347,7 +347,7 @@ fn judge(
     if let Some(output) = output {
         let mut next = list.clone();
         for entry in &audited {
-            if entry.audited.verdict == onionskin_mirror::avoid::Verdict::Holds {
+            if entry.audited.verdict == avoid::Verdict::Holds {
                 next.entries[entry.entry].checked = Some(date.to_string());
             }
         }

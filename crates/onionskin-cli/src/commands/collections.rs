@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueHint;
-use onionskin::collections::{CheckReport, Counts, Trivial, check_collections};
+use onionskin::mirror::{CheckReport, Counts, Trivial, check_collections};
 use onionskin::{CollectionsParams, CollectionsSummary, collections};
 use onionskin_mirror::Merge;
 use onionskin_store::Atlas;

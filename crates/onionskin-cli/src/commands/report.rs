@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueHint;
-use onionskin::report::{CompareParams, Written, compare, write_report};
-use onionskin::{Event, Progress, ReportParams, study};
+use onionskin::{CompareParams, Event, Progress, ReportParams, compare, study};
 use onionskin_study::findings::Findings;
-use onionskin_study::report::{Changes, changes, overview};
+use onionskin_study::report::{Changes, Written, changes, overview, write_report};
 use serde::Serialize;
 
 use crate::Exit;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueHint;
-use onionskin::texts::{LostInput, TextsParams};
+use onionskin::scan::texts::{LostInput, TextsParams};
 use onionskin_search::{BuildParams, Index};
 use onionskin_serve::auth::Token;
 use onionskin_serve::{Config, Limits};

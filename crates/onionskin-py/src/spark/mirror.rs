@@ -8,7 +8,7 @@ use arrow_array::builder::{
 };
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::ArrowError;
-use onionskin::parts::mirror::{self as parts, Component, PageRow};
+use onionskin::mirror::parts::{self as parts, Component, PageRow};
 use onionskin_mirror::grow::Growth;
 use onionskin_mirror::{Merge, Role};
 use onionskin_similar::Resources;

@@ -9,8 +9,8 @@ use arrow_array::builder::{
 };
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::ArrowError;
-use onionskin::inputs;
-use onionskin::parts::scan::{self as parts, Reading, TaskResult};
+use onionskin::scan::inputs;
+use onionskin::scan::parts::{self as parts, Reading, TaskResult};
 use onionskin_core::Recipe;
 use onionskin_corpus::{Options, TextRow};
 use onionskin_extract::url::registered_domain;

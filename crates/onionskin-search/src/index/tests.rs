@@ -1,6 +1,6 @@
 use std::fs;
 
-use onionskin::Quiet;
+use onionskin_store::Quiet;
 use onionskin_testkit::Preset;
 
 use super::*;

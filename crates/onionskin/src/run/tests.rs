@@ -5,8 +5,9 @@ use onionskin_similar::cluster::Clustering;
 use onionskin_testkit::{Preset, WarcOptions, Web, WebSpec};
 
 use super::*;
-use crate::testing::files;
-use crate::{Quiet, scan, similar};
+use crate::Quiet;
+use onionskin_scan::testing::files;
+use onionskin_similar::Search;
 
 /// A web with copies, mirrors and links.
 fn web(folder: &Path) -> PathBuf {
@@ -65,7 +66,6 @@ fn a_run_leaves_the_bytes_of_its_stages() {
                 }
                 assert!(summary.similar.summary().unwrap().near_pairs > 0);
                 assert!(summary.collections.summary().unwrap().counts.groups > 0);
-                assert_eq!(summary.kept_bytes > 0, memory >= 256 && nth < 2, "{recipe} {memory}");
             }
         }
     }

@@ -1,0 +1,634 @@
+//! What people do with clusters: lists of what is kept and what is removed, and copies of the inputs without the copies in them.
+//!
+//! The problem: a corpus of terabytes, of which some documents are copies of others, wanted without them, in the same files and
+//! the same format, with a reason for every document that is gone. The naive way loads the set of removed ids and filters every
+//! file by it: memory in proportion to the copies, a guess at what an id is, and lines that went through a parser and a
+//! writer and are not the same bytes any more.
+//!
+//! Here documents are found again by the place where the scan found them. One walk through the tables of the atlas decides
+//! on every document and leaves the verdicts in a file, those of an input together; then the inputs are copied, each by one
+//! thread, with its verdicts beside it. What is not removed is copied byte for byte. Nothing is held in memory but
+//! buffers. An input that is not what it was is an error that names it.
+//!
+//! ```text
+//!  memberships ─┐
+//!  pairs        ├─▶ verdicts ─▶ kept.jsonl, removed.jsonl
+//!  documents ───┘       │
+//!                       └─▶ shards/…          inputs without copies, or with a note on each
+//!                           attributes/…      Dolma attributes
+//! ```
+//!
+//! A document is removed when it is not the centre of its cluster. One exception: a document is never removed in favour of
+//! one that has no payload, a `revisit` record of a WARC file.
+
+mod csv;
+mod decide;
+mod jsonl;
+mod lists;
+mod names;
+mod output;
+mod parquet;
+mod plan;
+mod shards;
+#[cfg(test)]
+pub(crate) mod testing;
+mod warc;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use onionskin_corpus::Format;
+use onionskin_store::sort::SortError;
+use onionskin_store::table::CopyKind;
+use onionskin_store::{Atlas, AtlasError, IoError, MemoryBudget, TableError, disk, process};
+use serde_json::json;
+
+use decide::{Verdict, VerdictWriter, Walk, gather};
+use names::{Names, REVISIT};
+use onionskin_scan::inputs;
+use onionskin_similar::membership::Membership;
+use onionskin_store::progress::{Event, Progress};
+use output::{KEPT, Output, REMOVED};
+use plan::{Job, Plan};
+use shards::{Context, CopyReport};
+
+/// What is done with the inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copying {
+    /// Only the lists are written.
+    None,
+    /// Copies without the removed documents. In WARC files exact copies become revisits and near copies get a note.
+    #[default]
+    Filter,
+    /// Copies of everything, in which every document of a cluster says so.
+    Annotate,
+}
+
+/// What to write, and how. The first group decides the result; the second only speed.
+#[derive(Clone, Debug)]
+pub struct DedupParams {
+    /// The folder of the atlas.
+    pub atlas: PathBuf,
+    /// The folder of the results: new or empty.
+    pub output: PathBuf,
+    /// What is done with the inputs.
+    pub copying: Copying,
+    /// Inputs of these formats are copied.
+    pub formats: BTreeSet<Format>,
+    /// Write Dolma attributes of this name for inputs of JSON lines.
+    pub dolma: Option<String>,
+    /// Where inputs with relative names are, if they are not below the working directory any more.
+    pub base: Option<PathBuf>,
+    /// Decide, and write nothing.
+    pub dry_run: bool,
+
+    /// Inputs that are copied at a time.
+    pub threads: usize,
+    /// Memory for everything.
+    pub memory: MemoryBudget,
+}
+
+impl DedupParams {
+    /// The least memory it works with.
+    pub const LEAST_MEMORY: u64 = 64 << 20;
+    /// The formats that are copied where nobody says which.
+    pub const FORMATS: [Format; 2] = [Format::Jsonl, Format::Parquet];
+
+    /// Lists, and filtered copies of JSON lines and Parquet.
+    pub fn new(atlas: PathBuf, output: PathBuf) -> DedupParams {
+        DedupParams {
+            atlas,
+            output,
+            copying: Copying::Filter,
+            formats: DedupParams::FORMATS.into(),
+            dolma: None,
+            base: None,
+            dry_run: false,
+            threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            memory: MemoryBudget::default_for_machine(),
+        }
+    }
+
+    /// What is left of the memory for whoever makes the memberships.
+    pub fn membership_memory(&self) -> MemoryBudget {
+        self.memory.share(1, 4)
+    }
+}
+
+/// Documents and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many.
+    pub documents: u64,
+    /// The size of their payloads together.
+    pub bytes: u64,
+}
+
+impl Tally {
+    fn add(&mut self, bytes: u64) {
+        self.documents += 1;
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
+
+/// What was decided and written.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DedupSummary {
+    /// Documents that are kept.
+    pub kept: Tally,
+    /// Documents that are removed.
+    pub removed: Tally,
+    /// Of them exact copies.
+    pub removed_exact: Tally,
+    /// Of them near copies.
+    pub removed_near: Tally,
+    /// Of them copies of a document on the same site.
+    pub removed_same_site: Tally,
+    /// Of them copies of a document on another site.
+    pub removed_cross_site: Tally,
+    /// Clusters.
+    pub clusters: u64,
+    /// Documents that are kept although they are copies, since the centre has no payload.
+    pub kept_for_payload: u64,
+    /// Files that were written beside the lists.
+    pub files: u64,
+    /// Bytes of the inputs they were made of.
+    pub input_bytes: u64,
+    /// Bytes of them.
+    pub output_bytes: u64,
+    /// Records that are not in the copies.
+    pub removed_records: u64,
+    /// Records that something was added to.
+    pub annotated: u64,
+    /// Lines and rows of the inputs that are no documents; they stay.
+    pub other_records: u64,
+    /// Records that became revisits.
+    pub revisits: u64,
+    /// Metadata records put beside copies.
+    pub metadata: u64,
+    /// Copies that stay as they are because their file is damaged there.
+    pub untouched: u64,
+    /// Inputs whose compressed stream is damaged; the copy ends where they do.
+    pub damaged: Vec<(String, String)>,
+    /// Inputs that nothing was written of beside the lists, by format.
+    pub left_out: BTreeMap<String, u64>,
+    /// Seconds this run took.
+    pub seconds: f64,
+    /// The most memory that was resident, where the system tells.
+    pub peak_memory: Option<u64>,
+    /// Bytes that sorting wrote to disk.
+    pub spilled_bytes: u64,
+}
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DedupError {
+    /// The atlas cannot be read.
+    #[error(transparent)]
+    Atlas(Box<AtlasError>),
+    /// A table of it is damaged.
+    #[error(transparent)]
+    Table(Box<TableError>),
+    /// The memberships cannot be read.
+    #[error(transparent)]
+    Memberships(Box<dyn std::error::Error + Send + Sync>),
+    /// Sorting failed.
+    #[error(transparent)]
+    Sort(Box<SortError>),
+    /// The file system failed.
+    #[error(transparent)]
+    Io(Box<IoError>),
+    /// Too little memory to begin.
+    #[error("dedup needs at least {least} of memory, not {given}")]
+    TooLittleMemory {
+        /// What it was given.
+        given: MemoryBudget,
+        /// What it needs.
+        least: MemoryBudget,
+    },
+    /// The folder has other things in it.
+    #[error("{} is not empty (it has {entry:?})\nhint: name a new folder", dir.display())]
+    NotEmpty {
+        /// The folder.
+        dir: PathBuf,
+        /// Something in it.
+        entry: String,
+    },
+    /// Another process writes there.
+    #[error("another process is writing to {}", dir.display())]
+    Busy {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// Not a name that can be part of a path and of a key.
+    #[error("{name:?} cannot be the name of an attribute\nhint: use letters, digits, - and _")]
+    AttributeName {
+        /// The name.
+        name: String,
+    },
+    /// The table of documents and the manifest disagree.
+    #[error("document {doc}: the table of documents does not fit the inputs that the manifest names")]
+    Documents {
+        /// The document.
+        doc: u64,
+    },
+    /// The memberships are not in order.
+    #[error("document {doc}: memberships do not ascend by document")]
+    Disorder {
+        /// The document.
+        doc: u32,
+    },
+    /// A membership of a document that is not there.
+    #[error("document {doc} is in a cluster and not in the table of documents")]
+    UnknownDocument {
+        /// The document.
+        doc: u32,
+    },
+    /// A copy of something that is not kept.
+    #[error("document {doc}: its centre, document {centre}, is not a centre itself")]
+    CentreMissing {
+        /// The document.
+        doc: u32,
+        /// Its centre.
+        centre: u32,
+    },
+    /// The input is not where it was.
+    #[error("{name}: not found at {}: {source}\nhint: --base names the folder that inputs were moved to", path.display())]
+    Gone {
+        /// The input.
+        name: String,
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The input cannot be opened as it was.
+    #[error("{name}: {reason}")]
+    Reopen {
+        /// The input.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The input is not what it was.
+    #[error("{name}: {now} bytes long, {was} when it was scanned\nhint: scan again, or bring back the file")]
+    Changed {
+        /// The input.
+        name: String,
+        /// Its length in the manifest.
+        was: u64,
+        /// Its length now.
+        now: u64,
+    },
+    /// The input is of another kind than it was.
+    #[error("{name}: a {now} file, {was} when it was scanned\nhint: scan again, or bring back the file")]
+    OtherFormat {
+        /// The input.
+        name: String,
+        /// Its format in the manifest.
+        was: String,
+        /// Its format now.
+        now: &'static str,
+    },
+    /// The input has no document where the scan found one.
+    #[error(
+        "{name}: there is no document at {offset}, where the scan found one; the file has changed\nhint: scan again, or bring back the file"
+    )]
+    Moved {
+        /// The input.
+        name: String,
+        /// The place.
+        offset: u64,
+    },
+    /// The input cannot be copied.
+    #[error(
+        "{name} cannot be copied: {why}\nhint: --shards chooses which formats are copied, `--shards none` writes only the lists"
+    )]
+    NotCopied {
+        /// The input.
+        name: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// Two inputs would become one file.
+    #[error("{first} and {second} would both be copied to {to}\nhint: `--shards none` writes only the lists")]
+    SamePlace {
+        /// An input.
+        first: String,
+        /// Another.
+        second: String,
+        /// Where both would go.
+        to: String,
+    },
+    /// The input cannot be read or written again in its format.
+    #[error("{name}: {reason}")]
+    Broken {
+        /// The input.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The input was annotated before.
+    #[error("{name} has a column {column} already")]
+    HasColumn {
+        /// The input.
+        name: String,
+        /// The column.
+        column: String,
+    },
+}
+
+impl From<AtlasError> for DedupError {
+    fn from(error: AtlasError) -> DedupError {
+        DedupError::Atlas(Box::new(error))
+    }
+}
+
+impl From<TableError> for DedupError {
+    fn from(error: TableError) -> DedupError {
+        DedupError::Table(Box::new(error))
+    }
+}
+
+impl From<SortError> for DedupError {
+    fn from(error: SortError) -> DedupError {
+        DedupError::Sort(Box::new(error))
+    }
+}
+
+impl From<IoError> for DedupError {
+    fn from(error: IoError) -> DedupError {
+        DedupError::Io(Box::new(error))
+    }
+}
+
+/// A line of the lists, on an average that errs on the high side.
+const LIST_BYTES: u64 = 400;
+
+/// A copy in flight: buffers, a record or a line held whole, a row group.
+const COPY_BYTES: u64 = 96 << 20;
+
+/// Decides on every document of an atlas and writes the results.
+///
+/// `memberships` gives the documents that are in clusters, ascending; every centre must be among them. See
+/// [`from_clusters_table`](onionskin_similar::membership::from_clusters_table).
+///
+/// # Errors
+///
+/// When the atlas is damaged, when an input that is to be copied is gone or not what it was, when the folder is not
+/// empty, or when the disk is full. Nothing is left behind in any of these cases.
+pub fn dedup<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    params: &DedupParams,
+    memberships: impl IntoIterator<Item = Result<Membership, E>>,
+    progress: &dyn Progress,
+) -> Result<DedupSummary, DedupError> {
+    let begun = Instant::now();
+    let least = MemoryBudget::from_bytes(DedupParams::LEAST_MEMORY);
+    if params.memory < least {
+        return Err(DedupError::TooLittleMemory { given: params.memory, least });
+    }
+    if let Some(name) = &params.dolma {
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        if name.is_empty() || name.len() > 100 || !name.chars().all(fits) {
+            return Err(DedupError::AttributeName { name: name.clone() });
+        }
+    }
+    let atlas = Atlas::open(&params.atlas)?;
+    let options = inputs::reading_options(atlas.manifest());
+    let plan = Plan::new(params, atlas.manifest(), &options)?;
+    progress.event(Event::Discovered { sources: plan.jobs.len(), bytes: plan.bytes() });
+
+    if params.dry_run {
+        let work = Scratch::new()?;
+        progress.event(Event::Step { name: "deciding" });
+        let decided = decide(&atlas, memberships, params, &work.0, &mut (io::sink(), io::sink()))?;
+        let mut summary = decided.summary;
+        summary.left_out = plan.left_out;
+        summary.seconds = begun.elapsed().as_secs_f64();
+        summary.peak_memory = process::peak_rss();
+        return Ok(summary);
+    }
+
+    let output = Output::open(&params.output)?;
+    let documents = atlas.table("documents")?.rows;
+    let needed = plan.bytes().saturating_add(documents.saturating_mul(LIST_BYTES));
+    disk::ensure_free(&params.output, needed, "the lists and the copies")?;
+    progress.event(Event::Step { name: "deciding" });
+    let create = |name: &str| -> Result<BufWriter<File>, DedupError> {
+        let path = output.place(name)?;
+        let file = File::create_new(&path).map_err(|e| IoError::new("creating", path, e))?;
+        Ok(BufWriter::with_capacity(128 << 10, file))
+    };
+    let mut lists = (create(KEPT)?, create(REMOVED)?);
+    let decided = decide(&atlas, memberships, params, &output.work_dir(), &mut lists)?;
+    for (name, list) in [(KEPT, lists.0), (REMOVED, lists.1)] {
+        output::finish_file(list).map_err(|e| IoError::new("writing", params.output.join(name), e))?;
+    }
+    let mut summary = decided.summary;
+    summary.left_out = plan.left_out.clone();
+
+    progress.event(Event::Step { name: "copying" });
+    let copied = AtomicU64::new(0);
+    let mut paths = vec![None; atlas.manifest().inputs.len()];
+    for job in &plan.jobs {
+        paths[job.input] = Some(job.path.clone());
+    }
+    let context = Context {
+        output: &output,
+        options: &options,
+        paths: &paths,
+        verdicts: &decided.verdicts,
+        stretches: &decided.stretches,
+        names: &decided.names,
+        dolma: params.dolma.as_deref(),
+        copied: &copied,
+    };
+    let fit = usize::try_from(params.memory.bytes() / COPY_BYTES).unwrap_or(usize::MAX);
+    let reports = shards::run(&plan, &context, params.threads.min(fit).max(1), progress)?;
+    for (job, report) in plan.jobs.iter().zip(&reports) {
+        note(&mut summary, job, report);
+    }
+    progress.event(Event::Step { name: "publishing" });
+    output.publish(&summary_file(params, &atlas, &plan, &reports, &summary)?)?;
+    summary.seconds = begun.elapsed().as_secs_f64();
+    summary.peak_memory = process::peak_rss();
+    tracing::info!(
+        stage = "dedup",
+        kept = summary.kept.documents,
+        removed = summary.removed.documents,
+        spilled_bytes = summary.spilled_bytes,
+        "stage done"
+    );
+    Ok(summary)
+}
+
+/// What was decided, and where it lies.
+struct Decided {
+    summary: DedupSummary,
+    verdicts: PathBuf,
+    stretches: Vec<(u64, u64)>,
+    names: PathBuf,
+}
+
+/// Walks through all documents and writes the lists and the verdicts.
+fn decide<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    atlas: &Atlas,
+    memberships: impl IntoIterator<Item = Result<Membership, E>>,
+    params: &DedupParams,
+    work_dir: &Path,
+    (kept_list, removed_list): &mut (impl Write, impl Write),
+) -> Result<Decided, DedupError> {
+    let gathered = gather(atlas, memberships.into_iter(), params.memory, work_dir)?;
+    let mut summary = DedupSummary { spilled_bytes: gathered.spilled_bytes, ..DedupSummary::default() };
+    let verdicts = work_dir.join("verdicts");
+    let writing = |e| IoError::new("writing", &verdicts, e);
+    let listing = |e| IoError::new("writing the lists in", &params.output, e);
+    let mut writer = VerdictWriter::create(&verdicts, atlas.manifest().inputs.len()).map_err(writing)?;
+    let mut names = Names::open(&gathered.names).map_err(|e| IoError::new("reading", &gathered.names, e))?;
+    let mut entries = gathered.entries;
+    let mut ahead = entries.next().transpose()?;
+    let mut walk = Walk::new(atlas)?;
+    while let Some((input, row)) = walk.next()? {
+        let entry = match ahead {
+            Some(entry) if entry.doc == row.doc => {
+                ahead = entries.next().transpose()?;
+                Some(entry)
+            }
+            _ => None,
+        };
+        let mut is_removed = false;
+        if let Some(entry) = &entry {
+            summary.clusters += u64::from(entry.is_centre());
+            if !entry.is_centre() {
+                let kept = names.get(entry.name).map_err(|e| IoError::new("reading", &gathered.names, e))?;
+                is_removed = !kept.is_revisit || row.media_type == REVISIT;
+                summary.kept_for_payload += u64::from(!is_removed);
+                if is_removed {
+                    summary.removed.add(row.bytes);
+                    match entry.kind() {
+                        CopyKind::Exact => summary.removed_exact.add(row.bytes),
+                        CopyKind::Near => summary.removed_near.add(row.bytes),
+                    }
+                    match lists::same_site(&row, &kept) {
+                        true => summary.removed_same_site.add(row.bytes),
+                        false => summary.removed_cross_site.add(row.bytes),
+                    }
+                    lists::removed(removed_list, &row, entry, &kept).map_err(listing)?;
+                }
+            }
+            let verdict = Verdict { offset: row.offset, is_removed, entry: *entry };
+            writer.push(input, &verdict).map_err(writing)?;
+        }
+        if !is_removed {
+            summary.kept.add(row.bytes);
+            lists::kept(kept_list, &row, entry.as_ref()).map_err(listing)?;
+        }
+    }
+    if let Some(entry) = ahead {
+        return Err(DedupError::UnknownDocument { doc: entry.doc });
+    }
+    let stretches = writer.finish().map_err(writing)?;
+    Ok(Decided { summary, verdicts, stretches, names: gathered.names })
+}
+
+fn note(summary: &mut DedupSummary, job: &Job, report: &CopyReport) {
+    summary.files += 1;
+    summary.input_bytes += job.bytes;
+    summary.output_bytes += report.bytes;
+    summary.removed_records += report.removed;
+    summary.annotated += report.annotated;
+    summary.other_records += report.other_records;
+    summary.revisits += report.revisits;
+    summary.metadata += report.metadata;
+    summary.untouched += report.untouched;
+    if let Some(damage) = &report.damage {
+        summary.damaged.push((job.name.clone(), damage.clone()));
+    }
+}
+
+/// What `dedup.json` says: enough to know what was made of what. Nothing in it tells time, threads or memory.
+fn summary_file(
+    params: &DedupParams,
+    atlas: &Atlas,
+    plan: &Plan,
+    reports: &[CopyReport],
+    summary: &DedupSummary,
+) -> Result<Vec<u8>, DedupError> {
+    let tally = |tally: &Tally| json!({ "documents": tally.documents, "bytes": tally.bytes });
+    let manifest = atlas.manifest();
+    let files: Vec<_> = plan
+        .jobs
+        .iter()
+        .zip(reports)
+        .map(|(job, report)| {
+            json!({
+                "path": job.to,
+                "input": job.name,
+                "bytes": report.bytes,
+                "removed": report.removed,
+                "annotated": report.annotated,
+                "no_documents": report.other_records,
+                "revisits": report.revisits,
+                "metadata": report.metadata,
+                "untouched": report.untouched,
+                "damage": report.damage,
+            })
+        })
+        .collect();
+    let value = json!({
+        "format_version": 1,
+        "tool": concat!("onionskin ", env!("CARGO_PKG_VERSION")),
+        "recipe": manifest.recipe,
+        "seed": manifest.seed,
+        "similar": manifest.stages.get("similar"),
+        "copying": match params.copying {
+            Copying::None => "none",
+            Copying::Filter => "filter",
+            Copying::Annotate => "annotate",
+        },
+        "dolma": params.dolma,
+        "kept": tally(&summary.kept),
+        "removed": tally(&summary.removed),
+        "removed_exact": tally(&summary.removed_exact),
+        "removed_near": tally(&summary.removed_near),
+        "removed_same_site": tally(&summary.removed_same_site),
+        "removed_cross_site": tally(&summary.removed_cross_site),
+        "clusters": summary.clusters,
+        "kept_for_payload": summary.kept_for_payload,
+        "left_out": summary.left_out,
+        "files": files,
+    });
+    let io = |e: serde_json::Error| IoError::new("writing", params.output.join(output::SUMMARY), e.into());
+    let mut bytes = serde_json::to_vec_pretty(&value).map_err(io)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+/// A folder for what a dry run sorts.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch, DedupError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("onionskin-dedup-{}-{number}", std::process::id()));
+        fs::create_dir(&path).map_err(|e| IoError::new("creating", &path, e))?;
+        Ok(Scratch(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.0) {
+            tracing::debug!(path = %self.0.display(), %error, "a work folder was left behind");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! An old list against a new crawl.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+use crate::avoid::{AuditParams, Audited, AvoidList, Date, Matcher, Seen, audit_entry};
+use crate::place;
+use onionskin_extract::url::site;
+use onionskin_similar::Resources;
+use onionskin_store::{Atlas, MemoryBudget};
+
+use super::{AvoidError, NONE, documents, open};
+use crate::stage::trivial::{self, Trivial};
+
+/// An entry of the old list, judged.
+#[derive(Clone, Debug)]
+pub struct AuditedEntry {
+    /// Its number in the list.
+    pub entry: usize,
+    /// What the new crawl has of it.
+    pub seen: Seen,
+    /// What that means.
+    pub audited: Audited,
+}
+
+/// What each document is connected with by similar pairs: the smallest of them, as collections see it. Four bytes a document.
+fn connected(atlas: &Atlas) -> Result<Vec<u32>, AvoidError> {
+    let n = documents(atlas);
+    let memory = MemoryBudget::default_for_machine();
+    let resources = Resources { memory, threads: 1, work_dir: std::env::temp_dir() };
+    let mut least_of = vec![NONE; usize::try_from(n).unwrap_or(usize::MAX)];
+    trivial::find(atlas, Trivial::Transitive, n, &resources, |doc, least| {
+        least_of[doc as usize] = least;
+        Ok(())
+    })?;
+    Ok(least_of)
+}
+
+/// Judges every entry of a list by a new atlas. A page under an entry's rules is a copy of the principal when one of its cluster is in
+/// the folder of the principal's root.
+pub fn audit(
+    list: &AvoidList,
+    atlas_dir: &Path,
+    crawled: Date,
+    params: &AuditParams,
+) -> Result<Vec<AuditedEntry>, AvoidError> {
+    let atlas = open(atlas_dir, "pairs", "similar")?;
+    let clusters = connected(&atlas)?;
+    let matcher = Matcher::new(list);
+    let mut principals: HashMap<&str, Vec<(&str, usize)>> = HashMap::new();
+    for (number, entry) in list.entries.iter().enumerate() {
+        if let Some(host) = site(&entry.principal) {
+            let folder = place::folder(place::path(&entry.principal));
+            principals.entry(host).or_default().push((folder, number));
+        }
+    }
+    let mut seen = vec![Seen::default(); list.entries.len()];
+    // Clusters with a page under an entry's rules, with one of its principal, and with any page elsewhere.
+    let mut under: Vec<(usize, Option<u32>)> = Vec::new();
+    let mut of_principal: HashSet<(u32, usize)> = HashSet::new();
+    let mut elsewhere: HashMap<u32, u64> = HashMap::new();
+    let mut hosts_seen: HashSet<String> = HashSet::new();
+    for batch in atlas.documents()?.only(&["url"]) {
+        for row in batch?.rows() {
+            let Some(url) = row.url else { continue };
+            let cluster = clusters.get(row.doc as usize).copied().filter(|cluster| *cluster != NONE);
+            let hit = matcher.find(url);
+            if let Some(hit) = hit {
+                seen[hit.entry].pages += 1;
+                under.push((hit.entry, cluster));
+            } else if let Some(cluster) = cluster {
+                *elsewhere.entry(cluster).or_default() += 1;
+            }
+            let Some(host) = site(url) else { continue };
+            if !hosts_seen.contains(host) {
+                hosts_seen.insert(host.to_owned());
+            }
+            for &(folder, number) in principals.get(host).into_iter().flatten() {
+                // What an entry skips is not what is kept instead of it, even in one folder.
+                if place::is_below(place::path(url), folder) && hit.is_none_or(|hit| hit.entry != number) {
+                    seen[number].principal_pages += 1;
+                    of_principal.extend(cluster.map(|cluster| (cluster, number)));
+                }
+            }
+        }
+    }
+    for (entry, cluster) in under {
+        match cluster {
+            Some(cluster) if of_principal.contains(&(cluster, entry)) => seen[entry].copies_of_principal += 1,
+            Some(cluster) if elsewhere.contains_key(&cluster) => seen[entry].copies_elsewhere += 1,
+            _ => {}
+        }
+    }
+    let audited = list.entries.iter().enumerate().map(|(number, entry)| {
+        let mut seen = seen[number];
+        seen.asked = hosts_seen.contains(entry.host.name());
+        AuditedEntry { entry: number, seen, audited: audit_entry(entry, &seen, crawled, params) }
+    });
+    Ok(audited.collect())
+}

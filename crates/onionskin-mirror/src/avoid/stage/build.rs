@@ -1,0 +1,400 @@
+//! From collections to a list.
+//!
+//! Memory: some 20 bytes a document of the atlas, 16 a page of a replica, 8 a page of a principal, and the addresses of as many hosts at a time as fit.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::path::PathBuf;
+
+use crate::avoid::{
+    AvoidEntry, AvoidList, Capped, Date, KnownPage, MAX_RULES, PageRole, RuleLimits, Simulation, rules_for,
+};
+use crate::describe::Kind;
+use onionskin_similar::Bits;
+use onionskin_store::table::CollectionRow;
+use onionskin_store::{Atlas, MemoryBudget};
+
+use super::{AvoidError, Clusters, documents, open, replay};
+
+/// Bytes of an address in memory, with what is kept beside it, as estimated for batches.
+const ADDRESS_BYTES: u64 = 160;
+
+/// What to put on a list.
+#[derive(Clone, Debug)]
+pub struct AvoidParams {
+    /// The folder of the atlas.
+    pub atlas: PathBuf,
+    /// Which copies: by kind.
+    pub kinds: Vec<Kind>,
+    /// Copies with a smaller part of their principal are left out.
+    pub min_coverage: f64,
+    /// Whether collections of fewer than ten pages count.
+    pub noise: bool,
+    /// When a directory becomes a rule.
+    pub limits: RuleLimits,
+    /// Rules of the list, at most.
+    pub max_rules: usize,
+    /// Memory for addresses.
+    pub memory: MemoryBudget,
+}
+
+impl AvoidParams {
+    /// Kinds that say the same as their principal. Versions do not, and noise says nothing.
+    pub const KINDS: [Kind; 5] =
+        [Kind::Mirror, Kind::PartialMirror, Kind::HostAlias, Kind::UrlAlias, Kind::SameSite];
+
+    /// Mirrors and aliases that have half of their principal or more.
+    pub fn new(atlas: PathBuf) -> AvoidParams {
+        AvoidParams {
+            atlas,
+            kinds: AvoidParams::KINDS.to_vec(),
+            min_coverage: 0.5,
+            noise: false,
+            limits: RuleLimits::default(),
+            max_rules: MAX_RULES,
+            memory: MemoryBudget::default_for_machine(),
+        }
+    }
+}
+
+/// What could be spared at one level.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Savings {
+    /// Pages.
+    pub pages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// A list, and what it is worth.
+#[derive(Clone, Debug)]
+pub struct AvoidReport {
+    /// The list.
+    pub list: AvoidList,
+    /// All pages of the crawl.
+    pub all: Savings,
+    /// Pages that are word for word another, all but one of each.
+    pub exact: Savings,
+    /// Pages that are similar to another, all but one of each cluster.
+    pub near: Savings,
+    /// The crawl replayed against the list.
+    pub simulation: Simulation,
+    /// Copies that were left out because of what they are, or how little of the principal they have.
+    pub left_out: BTreeMap<String, u64>,
+    /// Copies without a rule, since it would have held for something else too.
+    pub uncovered: u64,
+    /// Rules that would have held for a page that is kept, and went.
+    pub spared: u64,
+    /// What the limit on rules left out.
+    pub capped: Capped,
+}
+
+/// A replica that may be skipped.
+struct Wanted {
+    row: CollectionRow,
+    name: String,
+    principal: String,
+    /// Its pages among all members.
+    members: Range<usize>,
+}
+
+/// Makes the list of what the next crawl can skip.
+pub fn avoid(params: &AvoidParams) -> Result<AvoidReport, AvoidError> {
+    let atlas = open(&params.atlas, "collection_groups", "collections")?;
+    let mut left_out = BTreeMap::new();
+    let mut wanted = wanted(params, &atlas, &mut left_out)?;
+    let (members, kept) = members(&atlas, &mut wanted)?;
+    let crawl = Crawl::read(&atlas)?;
+    let mut list = AvoidList {
+        tool: Some(format!("onionskin {}", env!("CARGO_PKG_VERSION"))),
+        recipe: Some(atlas.manifest().recipe.clone()),
+        threshold: atlas
+            .manifest()
+            .stages
+            .get("similar")
+            .and_then(|stage| stage.get("threshold"))
+            .map(ToString::to_string),
+        crawl_from: crawl.first.map(|date| date.to_string()),
+        crawl_to: crawl.last.map(|date| date.to_string()),
+        entries: Vec::new(),
+    };
+    let mut uncovered = 0;
+    let mut kept_urls = Vec::new();
+    for sites in batches(&wanted, &crawl.site_pages, params.memory) {
+        let addresses = Addresses::read(&atlas, &sites)?;
+        kept_urls.extend(addresses.kept(&kept));
+        for wanted in wanted.iter().filter(|wanted| sites.binary_search(&wanted.row.site).is_ok()) {
+            uncovered +=
+                entries(wanted, &members[wanted.members.clone()], &addresses, &crawl, params, &mut list);
+        }
+    }
+    list.entries.sort_by_key(|entry| (std::cmp::Reverse(entry.pages), entry.group, entry.replica));
+    let spared = list.spare(kept_urls.iter().map(String::as_str));
+    let capped = list.cap(params.max_rules);
+    let clusters = if atlas.has("clusters") { Clusters::read(&atlas)? } else { no_clusters(&atlas) };
+    let simulation = replay(&list, &atlas, &clusters)?;
+    let (exact, near) = savings(&atlas, &clusters)?;
+    let all = Savings { pages: simulation.before.pages, bytes: simulation.before.bytes };
+    Ok(AvoidReport { list, all, exact, near, simulation, left_out, uncovered, spared, capped })
+}
+
+fn no_clusters(atlas: &Atlas) -> Clusters {
+    let n = usize::try_from(documents(atlas)).unwrap_or(usize::MAX);
+    Clusters { cluster: vec![super::NONE; n], is_exact: vec![false; n], is_centre: vec![false; n] }
+}
+
+/// Replicas that are asked for, in order of group and number.
+fn wanted(
+    params: &AvoidParams,
+    atlas: &Atlas,
+    left_out: &mut BTreeMap<String, u64>,
+) -> Result<Vec<Wanted>, AvoidError> {
+    let mut names: HashMap<u32, (String, bool)> = HashMap::new();
+    for group in atlas.collection_groups()? {
+        let group = group?;
+        names.insert(group.group, (group.name, group.is_noise));
+    }
+    let mut rows: Vec<CollectionRow> = Vec::new();
+    let mut principals: HashMap<u32, String> = HashMap::new();
+    for row in atlas.collections()? {
+        let row = row?;
+        if row.is_principal {
+            principals.insert(row.group, row.root_url.clone().unwrap_or_default());
+        } else {
+            rows.push(row);
+        }
+    }
+    let mut wanted = Vec::new();
+    for row in rows {
+        let (name, is_noise) = names.get(&row.group).cloned().unwrap_or_default();
+        let why = if is_noise && !params.noise {
+            Some("collection of fewer than ten pages".to_owned())
+        } else if !params.kinds.iter().any(|kind| kind.as_str() == row.kind) {
+            Some(row.kind.clone())
+        } else if row.coverage < params.min_coverage {
+            Some(format!("covers less than {} % of its principal", (params.min_coverage * 100.0).round()))
+        } else {
+            None
+        };
+        match why {
+            Some(why) => *left_out.entry(why).or_default() += 1,
+            None => {
+                let principal = principals.get(&row.group).cloned().unwrap_or_default();
+                wanted.push(Wanted { row, name, principal, members: 0..0 });
+            }
+        }
+    }
+    Ok(wanted)
+}
+
+/// Documents of the wanted replicas with whether they are copies of what is kept, replica by replica, ascending; and what is kept. A page that only
+/// other copies have is no copy here: skipping all of those would lose it.
+fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(u32, bool)>, Bits), AvoidError> {
+    let documents = documents(atlas);
+    let mut kept = Bits::new(documents);
+    let mut principals: HashMap<u32, u32> = HashMap::new();
+    for row in atlas.collections()? {
+        let row = row?;
+        if row.is_principal {
+            principals.insert(row.group, row.replica);
+        }
+    }
+    // Principals are not the first of their groups, so that what they have is gathered before.
+    let mut kept_slots: Vec<(u32, u32)> = Vec::new();
+    for row in atlas.collection_pages()? {
+        let row = row?;
+        if principals.get(&row.group) == Some(&row.replica) && row.role == "copy" {
+            kept_slots.push((row.group, row.slot));
+        }
+    }
+    kept_slots.sort_unstable();
+    let mut members = Vec::new();
+    let mut at = 0;
+    for row in atlas.collection_pages()? {
+        let row = row?;
+        if u64::from(row.doc) >= documents {
+            return Err(AvoidError::Document { table: "collection_pages", doc: row.doc, documents });
+        }
+        let key = (row.group, row.replica);
+        if principals.get(&row.group) == Some(&row.replica) && !row.is_virtual {
+            kept.set(row.doc);
+        }
+        while at < wanted.len() && (wanted[at].row.group, wanted[at].row.replica) < key {
+            at += 1;
+        }
+        let here = wanted.get_mut(at).filter(|wanted| (wanted.row.group, wanted.row.replica) == key);
+        if let Some(here) = here.filter(|_| !row.is_virtual) {
+            if here.members.is_empty() {
+                here.members = members.len()..members.len();
+            }
+            let is_kept = kept_slots.binary_search(&(row.group, row.slot)).is_ok();
+            members.push((row.doc, is_kept && matches!(row.role.as_str(), "copy" | "alias")));
+            here.members.end = members.len();
+        }
+    }
+    for wanted in wanted {
+        members[wanted.members.clone()].sort_unstable();
+    }
+    Ok((members, kept))
+}
+
+/// When, and how many pages of each site.
+struct Crawl {
+    site_pages: Vec<u64>,
+    first: Option<Date>,
+    last: Option<Date>,
+}
+
+impl Crawl {
+    fn read(atlas: &Atlas) -> Result<Crawl, AvoidError> {
+        let mut site_pages: Vec<u64> = Vec::new();
+        let (mut first, mut last) = (i64::MAX, i64::MIN);
+        for batch in atlas.documents()?.only(&["site", "fetched_at"]) {
+            for row in batch?.rows() {
+                if let Some(site) = row.site {
+                    let at = site as usize;
+                    if site_pages.len() <= at {
+                        site_pages.resize(at + 1, 0);
+                    }
+                    site_pages[at] += 1;
+                }
+                if let Some(time) = row.fetched_at {
+                    (first, last) = (first.min(time), last.max(time));
+                }
+            }
+        }
+        let date = |time: i64| {
+            let days = u32::try_from(time.div_euclid(86_400_000_000)).ok()?;
+            Some(Date::new(1970, 1, 1)?.plus_days(days))
+        };
+        let known = first <= last;
+        Ok(Crawl { site_pages, first: date(first).filter(|_| known), last: date(last).filter(|_| known) })
+    }
+}
+
+/// Sites of the wanted replicas, as many at a time as fit, each list in order.
+fn batches(wanted: &[Wanted], site_pages: &[u64], memory: MemoryBudget) -> Vec<Vec<u32>> {
+    let mut sites: Vec<u32> = wanted.iter().map(|wanted| wanted.row.site).collect();
+    sites.sort_unstable();
+    sites.dedup();
+    let room = memory.bytes() / 2;
+    let mut batches: Vec<Vec<u32>> = Vec::new();
+    let mut held = u64::MAX;
+    for site in sites {
+        let bytes = site_pages.get(site as usize).copied().unwrap_or(0) * ADDRESS_BYTES;
+        if held.saturating_add(bytes) > room {
+            batches.push(Vec::new());
+            held = 0;
+        }
+        held += bytes;
+        if let Some(batch) = batches.last_mut() {
+            batch.push(site);
+        }
+    }
+    batches
+}
+
+/// The addresses of some sites.
+struct Addresses {
+    text: String,
+    /// Site, document, and where its address ends; sorted by site once read.
+    at: Vec<(u32, u32, usize, usize)>,
+}
+
+impl Addresses {
+    fn read(atlas: &Atlas, sites: &[u32]) -> Result<Addresses, AvoidError> {
+        let mut addresses = Addresses { text: String::new(), at: Vec::new() };
+        for batch in atlas.documents()?.only(&["url", "site"]) {
+            for row in batch?.rows() {
+                if let (Some(site), Some(url)) = (row.site, row.url)
+                    && sites.binary_search(&site).is_ok()
+                {
+                    let start = addresses.text.len();
+                    addresses.text.push_str(url);
+                    addresses.at.push((site, row.doc, start, addresses.text.len()));
+                }
+            }
+        }
+        addresses.at.sort_unstable();
+        Ok(addresses)
+    }
+
+    fn of_site(&self, site: u32) -> impl Iterator<Item = (u32, &str)> {
+        let start = self.at.partition_point(|entry| entry.0 < site);
+        self.at[start..]
+            .iter()
+            .take_while(move |entry| entry.0 == site)
+            .map(|&(_, doc, start, end)| (doc, &self.text[start..end]))
+    }
+
+    fn kept(&self, kept: &Bits) -> Vec<String> {
+        let kept = self.at.iter().filter(|entry| kept.get(entry.1));
+        kept.map(|&(_, _, start, end)| self.text[start..end].to_owned()).collect()
+    }
+}
+
+/// Makes the entries of one replica, one for each port that it is known on. Returns the copies without a rule.
+fn entries(
+    wanted: &Wanted,
+    members: &[(u32, bool)],
+    addresses: &Addresses,
+    crawl: &Crawl,
+    params: &AvoidParams,
+    list: &mut AvoidList,
+) -> u64 {
+    let known = addresses.of_site(wanted.row.site).map(|(doc, url)| {
+        let role = match members.binary_search_by_key(&doc, |member| member.0) {
+            Ok(at) if members[at].1 => PageRole::Copy,
+            Ok(_) => PageRole::Unique,
+            Err(_) => PageRole::Outside,
+        };
+        KnownPage { url, role }
+    });
+    let made = rules_for(known, &params.limits);
+    let row = &wanted.row;
+    let mut uncovered = 0;
+    for host in made.hosts {
+        uncovered += host.uncovered;
+        if host.rules.is_empty() {
+            continue;
+        }
+        list.entries.push(AvoidEntry {
+            group: row.group,
+            replica: row.replica,
+            kind: row.kind.clone(),
+            name: wanted.name.clone(),
+            principal: wanted.principal.clone(),
+            root: row.root_url.clone().unwrap_or_default(),
+            host: host.host,
+            other_ports: host.other_ports,
+            rules: host.rules,
+            pages: row.pages,
+            bytes: row.bytes,
+            coverage: row.coverage,
+            similar: host.copies,
+            unique: host.unique,
+            checked: crawl.last.map(|date| date.to_string()),
+        });
+    }
+    uncovered
+}
+
+/// Exact copies, and similar pages, all but one of each.
+fn savings(atlas: &Atlas, clusters: &Clusters) -> Result<(Savings, Savings), AvoidError> {
+    let (mut exact, mut near) = (Savings::default(), Savings::default());
+    for batch in atlas.documents()?.only(&["bytes"]) {
+        for row in batch?.rows() {
+            let at = row.doc as usize;
+            if clusters.of(row.doc).is_none() || clusters.is_centre[at] {
+                continue;
+            }
+            near.pages += 1;
+            near.bytes += row.bytes;
+            if clusters.is_exact[at] {
+                exact.pages += 1;
+                exact.bytes += row.bytes;
+            }
+        }
+    }
+    Ok((exact, near))
+}

@@ -1,0 +1,340 @@
+//! Components become groups, a batch of them at a time.
+
+use std::collections::BTreeSet;
+
+use crate::component::{NONE, Web};
+use crate::describe::{Description, describe};
+use crate::grow::{Growth, grow};
+use crate::{Graph, Group, Merge, Page, Role, place, tolerant};
+use onionskin_similar::SimilarError;
+use onionskin_store::table::{CollectionGroupRow, CollectionPageRow, CollectionRow};
+use onionskin_store::{Staging, raw::RawRecords};
+
+use super::pages::{Material, OfAtlas, PAGE_BYTES, Pages, Sites};
+use super::{Counts, LINKED, MEMBERS, Run, nearby, open_links};
+
+/// Bytes of an address and a title, as estimated for batches.
+const TEXT_BYTES: u64 = 200;
+/// Bytes of a link while its component is worked on.
+const LINK_BYTES: u64 = 32;
+/// Bytes a document that are held beside batches: clusters, sites, components, places in the batch, counts of links.
+const HELD_BYTES: u64 = 24;
+
+pub(super) fn run(run: &mut Run<'_>) -> Result<(), SimilarError> {
+    let web = run.web()?;
+    let mut sites = Sites::read(run.atlas)?;
+    for doc in 0..web.documents() {
+        sites.count(web.site(doc));
+    }
+    let members = members(run.staging.raw_records(MEMBERS))?;
+    let mut component_of = vec![NONE; web.documents() as usize];
+    for &(component, doc) in &members {
+        component_of[doc as usize] = component;
+    }
+    let links_of = count_links(run, &component_of)?;
+    let room = run.params.batch_bytes.unwrap_or_else(|| run.resources(HELD_BYTES).memory.bytes());
+    let mut rest = members.as_slice();
+    let mut number = 0;
+    while !rest.is_empty() {
+        let (batch, later) = rest.split_at(batch_len(rest, &links_of, room)?);
+        rest = later;
+        let material = OfAtlas(run.atlas, web.documents());
+        let linked_from = linked_from(run, &component_of, batch)?;
+        let batch = Batch {
+            material: &material,
+            growth: run.growth(),
+            web: &web,
+            sites: &sites,
+            component_of: &component_of,
+            members: batch,
+            linked_from: &linked_from,
+            near: None,
+        };
+        for described in batch.groups()? {
+            described.write(&mut run.staging, number)?;
+            described.count(&mut run.state.counts);
+            number += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Component and document, sorted.
+fn members(records: RawRecords<(u32, u32)>) -> Result<Vec<(u32, u32)>, SimilarError> {
+    let mut members = Vec::new();
+    for record in records {
+        let (doc, component) = record?;
+        members.push((component, doc));
+    }
+    members.sort_unstable();
+    Ok(members)
+}
+
+/// Links inside each component, at its smallest cluster.
+fn count_links(run: &Run<'_>, component_of: &[u32]) -> Result<Vec<u32>, SimilarError> {
+    let mut counts = vec![0u32; component_of.len()];
+    for link in open_links(run.atlas, component_of.len() as u32)? {
+        let (source, destination) = link?;
+        let component = component_of[source as usize];
+        if component != NONE && component == component_of[destination as usize] {
+            counts[component as usize] = counts[component as usize].saturating_add(1);
+        }
+    }
+    Ok(counts)
+}
+
+/// How many of the next members make a batch: whole components, as many as fit, one at least.
+fn batch_len(members: &[(u32, u32)], links_of: &[u32], room: u64) -> Result<usize, SimilarError> {
+    let (mut len, mut held) = (0, 0);
+    for component in members.chunk_by(|a, b| a.0 == b.0) {
+        let links = u64::from(links_of[component[0].0 as usize]);
+        let bytes = component.len() as u64 * (PAGE_BYTES + TEXT_BYTES) + links * LINK_BYTES;
+        if bytes > room {
+            let (pages, mib) = (component.len(), bytes >> 20);
+            return Err(SimilarError::Parameters(format!(
+                "a component of {pages} pages and {links} links needs {mib} MiB of memory\nhint: give more with --memory, or use --merge strict"
+            )));
+        }
+        if len > 0 && held + bytes > room {
+            break;
+        }
+        held += bytes;
+        len += component.len();
+    }
+    Ok(len)
+}
+
+/// How many other sites link to the pages of a batch.
+fn linked_from(
+    run: &Run<'_>,
+    component_of: &[u32],
+    members: &[(u32, u32)],
+) -> Result<LinkedFrom, SimilarError> {
+    let (first, last) = (members[0].0, members[members.len() - 1].0);
+    let mut linked = Vec::new();
+    for record in run.staging.raw_records::<(u32, u32)>(LINKED) {
+        let (doc, sites) = record?;
+        if (first..=last).contains(&component_of[doc as usize]) {
+            linked.push((doc, sites));
+        }
+    }
+    Ok(LinkedFrom(linked))
+}
+
+/// Some components.
+pub(crate) struct Batch<'a> {
+    pub material: &'a dyn Material,
+    pub growth: Growth,
+    pub web: &'a Web,
+    pub sites: &'a Sites,
+    pub component_of: &'a [u32],
+    /// Component and document, sorted.
+    pub members: &'a [(u32, u32)],
+    pub linked_from: &'a LinkedFrom,
+    /// Pages near replicas, where they are known already.
+    pub near: Option<&'a [(u32, nearby::Place)]>,
+}
+
+impl Batch<'_> {
+    /// The collections of the components, in order.
+    pub(crate) fn groups(&self) -> Result<Vec<Described>, SimilarError> {
+        let (pages, mut groups) = self.copies()?;
+        let near = if self.growth.merge == Merge::Tolerant {
+            let near =
+                nearby::take_in(self.material, self.web, self.component_of, &pages, self.near, &mut groups)?;
+            // What was taken in may be the page that stands highest.
+            for group in &mut groups {
+                let linked_from = |doc| self.linked_from.of(doc);
+                tolerant::choose_root(group, linked_from, |doc| path_of(&pages, &near, doc));
+            }
+            near
+        } else {
+            Pages::default()
+        };
+        Ok(self.describe(groups, &pages, &near))
+    }
+
+    /// What copies alone tell: groups before pages nearby are taken in, and what is known of their pages.
+    pub(crate) fn copies(&self) -> Result<(Pages, Vec<Group>), SimilarError> {
+        let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else {
+            return Ok((Pages::default(), Vec::new()));
+        };
+        let here = first.0..=last.0;
+        let in_batch = |doc: u32| here.contains(&self.component_of[doc as usize]);
+        let pages = Pages::read(self.material, in_batch)?;
+        let mut groups = Vec::new();
+        for graph in &self.components(&pages)? {
+            if self.growth.merge == Merge::Tolerant {
+                let paths: Vec<&str> =
+                    graph.pages().iter().map(|page| place::path(pages.info(page.doc).url)).collect();
+                for mut group in tolerant::assemble(graph, &paths) {
+                    tolerant::align_changed(&mut group, |doc| place::path(pages.info(doc).url));
+                    groups.push(group);
+                }
+            } else {
+                groups.extend(grow(graph, self.growth));
+            }
+        }
+        Ok((pages, groups))
+    }
+
+    /// The graphs of the components, in order.
+    fn components(&self, pages: &Pages) -> Result<Vec<Graph>, SimilarError> {
+        let mut links: Vec<(u32, u32, u32)> = Vec::new();
+        let (first, last) = (self.members[0].0, self.members[self.members.len() - 1].0);
+        for link in self.material.links()? {
+            let (source, destination) = link?;
+            let component = self.component_of[source as usize];
+            if component == self.component_of[destination as usize] && (first..=last).contains(&component) {
+                links.push((component, source, destination));
+            }
+        }
+        links.sort_unstable();
+        let mut links = links.chunk_by(|a, b| a.0 == b.0).peekable();
+        let mut components = Vec::new();
+        for members in self.members.chunk_by(|a, b| a.0 == b.0) {
+            let here: Vec<Page> = members
+                .iter()
+                // A page without an address stands nowhere.
+                .filter(|(_, doc)| !pages.info(*doc).url.is_empty() || self.growth.merge != Merge::Tolerant)
+                .map(|&(_, doc)| Page {
+                    doc,
+                    cluster: self.web.cluster(doc),
+                    site: self.web.site(doc),
+                    linked_from: self.linked_from.of(doc),
+                })
+                .collect();
+            let index = |doc: u32| here.binary_search_by_key(&doc, |page| page.doc).ok().map(|at| at as u32);
+            let own = links.next_if(|links| links[0].0 == members[0].0).unwrap_or_default();
+            let own = own.iter().filter_map(|&(_, from, to)| Some((index(from)?, index(to)?))).collect();
+            components.push(Graph::new(here, own));
+        }
+        Ok(components)
+    }
+
+    fn describe(&self, groups: Vec<Group>, pages: &Pages, near: &Pages) -> Vec<Described> {
+        let page = |doc: u32| {
+            let info = pages.info(doc);
+            if info.url.is_empty() { near.info(doc) } else { info }
+        };
+        let described = groups.into_iter().map(|group| {
+            let description = describe(&group, &page, &|site| self.sites.info(site));
+            let root_urls = (0..group.replicas.len())
+                .map(|replica| group.root_of(replica).map(|doc| page(doc).url).filter(|url| !url.is_empty()))
+                .map(|url| url.map(str::to_owned))
+                .collect();
+            Described { group, description, root_urls }
+        });
+        described.collect()
+    }
+}
+
+/// Documents that other sites link to, and how many do, in order.
+pub(crate) struct LinkedFrom(pub Vec<(u32, u32)>);
+
+impl LinkedFrom {
+    fn of(&self, doc: u32) -> u32 {
+        self.0.binary_search_by_key(&doc, |entry| entry.0).map_or(0, |at| self.0[at].1)
+    }
+}
+
+/// The path of a page, of the batch or near it.
+pub(super) fn path_of<'a>(pages: &'a Pages, near: &'a Pages, doc: u32) -> &'a str {
+    let url = pages.info(doc).url;
+    place::path(if url.is_empty() { near.info(doc).url } else { url })
+}
+
+/// A group and what is said of it.
+pub(crate) struct Described {
+    pub group: Group,
+    pub description: Description,
+    pub root_urls: Vec<Option<String>>,
+}
+
+impl Described {
+    /// Copies outside the principal, and their bytes.
+    fn duplicates(&self) -> (u64, u64) {
+        let others =
+            self.description.replicas.iter().enumerate().filter(|(at, _)| *at != self.group.principal);
+        others.fold((0, 0), |(pages, bytes), (_, replica)| {
+            (pages + replica.copies, bytes + replica.copied_bytes)
+        })
+    }
+
+    fn write(&self, staging: &mut Staging, number: u32) -> Result<(), SimilarError> {
+        staging.collection_groups()?.push(&self.group_row(number))?;
+        for (at, replica) in self.group.replicas.iter().enumerate() {
+            staging.collections()?.push(&self.replica_row(number, at))?;
+            for member in &replica.members {
+                staging.collection_pages()?.push(&CollectionPageRow {
+                    group: number,
+                    replica: at as u32,
+                    slot: member.slot,
+                    doc: member.doc,
+                    is_virtual: member.role == Role::Virtual,
+                    role: member.role.as_str().to_owned(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The row of `collection_groups`.
+    pub(crate) fn group_row(&self, number: u32) -> CollectionGroupRow {
+        let (group, description) = (&self.group, &self.description);
+        let sites: BTreeSet<u32> = group.replicas.iter().map(|replica| replica.site).collect();
+        let (duplicate_pages, duplicate_bytes) = self.duplicates();
+        CollectionGroupRow {
+            group: number,
+            kind: description.kind.as_str().to_owned(),
+            name: description.name.clone(),
+            replicas: group.replicas.len() as u64,
+            slots: description.size.into(),
+            sites: sites.len() as u64,
+            pages: description.replicas.iter().map(|replica| replica.pages).sum(),
+            bytes: description.replicas.iter().map(|replica| replica.bytes).sum(),
+            duplicate_pages,
+            duplicate_bytes,
+            is_noise: description.is_noise,
+            evidence: description.evidence.clone(),
+        }
+    }
+
+    /// The row of `collections` of a replica.
+    pub(crate) fn replica_row(&self, number: u32, at: usize) -> CollectionRow {
+        let (group, described) = (&self.group, &self.description.replicas[at]);
+        CollectionRow {
+            group: number,
+            replica: at as u32,
+            site: group.replicas[at].site,
+            root_doc: group.root_of(at).unwrap_or_default(),
+            root_url: self.root_urls[at].clone(),
+            pages: described.pages,
+            is_principal: at == group.principal,
+            folder: described.folder.clone(),
+            kind: described.kind.as_str().to_owned(),
+            coverage: described.coverage,
+            copies: described.copies,
+            changed: described.changed,
+            added: described.added,
+            missing: described.missing,
+            virtual_pages: described.virtual_pages,
+            bytes: described.bytes,
+            newer: described.newer.as_str().to_owned(),
+        }
+    }
+
+    fn count(&self, counts: &mut Counts) {
+        let description = &self.description;
+        counts.groups += 1;
+        counts.noise_groups += u64::from(description.is_noise);
+        counts.replicas += self.group.replicas.len() as u64;
+        counts.pages += description.replicas.iter().map(|replica| replica.pages).sum::<u64>();
+        if !description.is_noise {
+            let (pages, bytes) = self.duplicates();
+            counts.duplicate_pages += pages;
+            counts.duplicate_bytes += bytes;
+        }
+        *counts.kinds.entry(description.kind.as_str().to_owned()).or_default() += 1;
+    }
+}

@@ -1,0 +1,184 @@
+//! Rewritings of addresses, learned: where a rewritten address is known too, is the page a copy?
+//!
+//! Every address is rewritten in every way that applies ([`crate::alias`]). Sorting by the hash of the outcome brings together addresses
+//! that a rewriting makes equal, and the address that it makes of them. Each such pair is one test of the rule on its host, and of the rule
+//! everywhere.
+
+use std::collections::HashMap;
+
+use crate::alias::{Rewriting, rewritings};
+use crate::component::{NONE, Web};
+use onionskin_similar::{Bits, Resources, SimilarError};
+use onionskin_store::sort::{SortParams, Sorter};
+use onionskin_store::table::UrlRuleRow;
+use onionskin_store::{Atlas, Staging};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use super::pages::{OfAtlas, Pages, Sites};
+
+/// Copies that a rule must have, at the least, and the share of its pairs that must be copies.
+const LEAST_SUPPORT: u64 = 3;
+const LEAST_CONFIDENCE: f64 = 0.5;
+
+/// A rule, hashed: what it does, and on which site; [`NONE`] for all.
+fn rule_hash(how: Rewriting<'_>, site: u32) -> u64 {
+    xxh3_64_with_seed(how.to_string().as_bytes(), u64::from(site))
+}
+
+fn url_hash(url: &str) -> u64 {
+    xxh3_64_with_seed(url.as_bytes(), 0)
+}
+
+/// The hash of an address that a rule leads to, and the rule on its host and everywhere.
+type Outcome = (u64, (u64, u64));
+
+/// One test of a rule: the rule, whether the pages differ, from which document to which. Copies come first.
+type Test = (u64, u32, u32, u32);
+
+/// Learns rules and writes them, most support first. Returns how many.
+pub(super) fn learn(
+    atlas: &Atlas,
+    web: &Web,
+    resources: &Resources,
+    staging: &mut Staging,
+) -> Result<u64, SimilarError> {
+    let tests = tests(atlas, web, resources)?;
+    let mut rules: Vec<Rule> = Vec::new();
+    for test in tests.finish()? {
+        let (hash, differs, from, to) = test?;
+        if rules.last().is_none_or(|rule| rule.hash != hash) {
+            // Few rules hold; those that do not are forgotten as soon as they are counted.
+            rules.pop_if(|rule| !rule.holds());
+            rules.push(Rule { hash, support: 0, checked: 0, from, to });
+        }
+        if let Some(rule) = rules.last_mut() {
+            rule.checked += 1;
+            rule.support += u64::from(differs == 0);
+        }
+    }
+    rules.pop_if(|rule| !rule.holds());
+    write(atlas, web, rules, staging)
+}
+
+struct Rule {
+    hash: u64,
+    support: u64,
+    checked: u64,
+    from: u32,
+    to: u32,
+}
+
+impl Rule {
+    fn confidence(&self) -> f64 {
+        self.support as f64 / self.checked as f64
+    }
+
+    fn holds(&self) -> bool {
+        self.support >= LEAST_SUPPORT && self.confidence() >= LEAST_CONFIDENCE
+    }
+}
+
+fn tests(atlas: &Atlas, web: &Web, resources: &Resources) -> Result<Sorter<Test>, SimilarError> {
+    let sort = |n| SortParams::new(&resources.work_dir, resources.memory.share(n, 10));
+    // Hash of an address and document: as it is, and as a rewriting made it, with the rule.
+    let mut plain = Sorter::<(u64, u32)>::new(sort(2))?;
+    // Two ways to the same outcome, as with a parameter that stands twice, are one.
+    let mut rewritten = Sorter::<(u64, (u64, u64), u32)>::new(sort(5).dedup())?;
+    let mut buffer = String::new();
+    for batch in atlas.documents()?.only(&["url", "tokens"]) {
+        for row in batch?.rows() {
+            let site = web.site(row.doc);
+            // An empty page is a copy of nothing, and would speak against every rule.
+            let Some(url) = row.url.filter(|_| site != NONE && row.tokens > 0) else { continue };
+            plain.push((url_hash(url), row.doc))?;
+            let mut failed = None;
+            rewritings(url, &mut buffer, |how, outcome| {
+                let everywhere = if how.is_general() { rule_hash(how, NONE) } else { 0 };
+                let record = (url_hash(outcome), (rule_hash(how, site), everywhere), row.doc);
+                failed = rewritten.push(record).err().or(failed.take());
+            });
+            if let Some(error) = failed {
+                return Err(error.into());
+            }
+        }
+    }
+    let mut tests = Sorter::<Test>::new(sort(2))?;
+    let mut plain = plain.finish()?.peekable();
+    // The document at the outcome of a rewriting, or else the first that the same rule leads there.
+    let mut current: Option<(Outcome, u32)> = None;
+    for entry in rewritten.finish()? {
+        let (outcome, rules, from) = entry?;
+        let to = match current {
+            Some((key, to)) if key == (outcome, rules) => to,
+            _ => {
+                while plain.next_if(|entry| entry.as_ref().is_ok_and(|entry| entry.0 < outcome)).is_some() {}
+                let there = match plain.peek() {
+                    Some(Ok((hash, doc))) if *hash == outcome => Some(*doc),
+                    Some(Err(_)) => None,
+                    _ => None,
+                };
+                current = Some(((outcome, rules), there.unwrap_or(from)));
+                match there {
+                    Some(doc) => doc,
+                    None => continue,
+                }
+            }
+        };
+        let differs = u32::from(web.cluster(from) != web.cluster(to));
+        for rule in [rules.0, rules.1].into_iter().filter(|rule| *rule != 0) {
+            tests.push((rule, differs, from, to))?;
+        }
+    }
+    match plain.next() {
+        Some(Err(error)) => Err(error.into()),
+        _ => Ok(tests),
+    }
+}
+
+/// Finds out what the rules that hold are, from their examples, and writes them.
+fn write(atlas: &Atlas, web: &Web, rules: Vec<Rule>, staging: &mut Staging) -> Result<u64, SimilarError> {
+    let sites = Sites::read(atlas)?;
+    let mut wanted = Bits::new(web.documents().into());
+    for rule in &rules {
+        wanted.set(rule.from);
+        wanted.set(rule.to);
+    }
+    let pages = Pages::read(&OfAtlas(atlas, web.documents()), |doc| wanted.get(doc))?;
+    let mut rows = Vec::new();
+    for rule in rules {
+        let (from, to) = (pages.info(rule.from).url, pages.info(rule.to).url);
+        let site = web.site(rule.from);
+        let mut known: HashMap<u64, (String, String, Option<String>)> = HashMap::new();
+        rewritings(from, &mut String::new(), |how, _| {
+            let words = || (how.kind().to_owned(), how.pattern().to_owned());
+            for (of, host) in [(site, Some(sites.info(site).host.to_owned())), (NONE, None)] {
+                let (kind, pattern) = words();
+                known.insert(rule_hash(how, of), (kind, pattern, host));
+            }
+        });
+        let Some((kind, pattern, host)) = known.remove(&rule.hash) else { continue };
+        let row = UrlRuleRow {
+            rule: 0,
+            host,
+            kind,
+            pattern,
+            support: rule.support,
+            checked: rule.checked,
+            confidence: rule.confidence(),
+            example_from: from.to_owned(),
+            example_to: to.to_owned(),
+        };
+        rows.push((rule.from, row));
+    }
+    // Rules that hold everywhere come before those of a host.
+    rows.sort_by(|(a_from, a), (b_from, b)| {
+        let key = |from: u32, row: &UrlRuleRow| (std::cmp::Reverse(row.support), from);
+        let words = |row: &UrlRuleRow| (row.kind.clone(), row.pattern.clone(), row.host.clone());
+        key(*a_from, a).cmp(&key(*b_from, b)).then_with(|| words(a).cmp(&words(b)))
+    });
+    for (number, (_, row)) in (0..).zip(&mut rows) {
+        row.rule = number;
+        staging.url_rules()?.push(row)?;
+    }
+    Ok(rows.len() as u64)
+}

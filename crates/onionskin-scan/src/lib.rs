@@ -1,0 +1,337 @@
+//! The scan: one pass over raw data, the only one, that turns it into an atlas.
+//!
+//! Sizes first. A gigabyte of text is about 170 million words; under the default recipe it becomes 1.4 GB of shingle
+//! fingerprints, some 60 MB of line and paragraph fingerprints, and 400 bytes of sketch and features a document. Everything is
+//! written once, in input order, and only links are sorted afterwards.
+
+mod batch;
+pub mod inputs;
+mod links;
+pub mod parts;
+mod read;
+mod sites;
+mod state;
+#[cfg(any(test, feature = "test-support"))]
+pub mod testing;
+pub mod texts;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use onionskin_core::{Recipe, unicode};
+use onionskin_corpus::{DiscoverError, Options, ResumeError, Source, Tasks, discover};
+use onionskin_extract::Extractor;
+use onionskin_store::cancel::Cancelled;
+use onionskin_store::manifest::MANIFEST_FILE;
+use onionskin_store::sort::SortError;
+use onionskin_store::staging::STAGING_DIR;
+use onionskin_store::{Atlas, MemoryBudget, StageParams, Staging, StagingError, Table, process};
+use serde_json::json;
+
+use onionskin_store::costs::{self, Cost};
+use onionskin_store::progress::{Event, Progress};
+use state::State;
+use writer::Writer;
+
+/// What to scan, and how. The first group decides the result; the second only speed.
+#[derive(Clone, Debug)]
+pub struct ScanParams {
+    /// Files, folders, globs, `-`, object-store URLs.
+    pub inputs: Vec<String>,
+    /// What is computed from a text.
+    pub recipe: Recipe,
+    /// The seed of the permutations.
+    pub seed: u64,
+    /// How inputs are read.
+    pub options: Options,
+    /// Input between two commits, in bytes. Also decides where files of the atlas end.
+    pub commit_bytes: u64,
+
+    /// The folder of the atlas.
+    pub atlas: PathBuf,
+    /// Whether a finished atlas, or the unfinished work of another job, may be replaced.
+    pub overwrite: bool,
+    /// More bad records than this are an error; `None` is no limit.
+    pub max_bad_records: Option<u64>,
+    /// Threads that read and fingerprint.
+    pub threads: usize,
+    /// Memory for everything.
+    pub memory: MemoryBudget,
+}
+
+impl ScanParams {
+    /// Input between two commits: half a gigabyte is a few seconds of work to lose, and files that readers like.
+    pub const COMMIT_BYTES: u64 = 512 << 20;
+    /// The seed where none is given.
+    pub const SEED: u64 = 1;
+    /// The least memory a scan works with.
+    pub const LEAST_MEMORY: u64 = 64 << 20;
+
+    /// The default scan of some inputs into an atlas.
+    pub fn new(inputs: Vec<String>, atlas: PathBuf) -> ScanParams {
+        ScanParams {
+            inputs,
+            recipe: Recipe::default(),
+            seed: ScanParams::SEED,
+            options: Options::default(),
+            commit_bytes: ScanParams::COMMIT_BYTES,
+            atlas,
+            overwrite: false,
+            max_bad_records: None,
+            threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            memory: MemoryBudget::default_for_machine(),
+        }
+    }
+
+    /// Whether the directory has the finished scan of the same inputs, read in the same way, and is
+    /// not to be replaced. A pipe is never the same.
+    pub fn is_done(&self) -> Result<bool, ScanError> {
+        let begun = self.atlas.join(STAGING_DIR).join("scan").exists();
+        if self.overwrite || begun || !self.atlas.join(MANIFEST_FILE).is_file() {
+            return Ok(false);
+        }
+        let atlas = Atlas::open(&self.atlas).map_err(StagingError::from)?;
+        let manifest = atlas.manifest();
+        if manifest.recipe != self.recipe.to_string()
+            || manifest.seed != self.seed
+            || manifest.stages.get("scan") != Some(&inputs::to_json(&self.options))
+        {
+            return Ok(false);
+        }
+        let sources = discover(&self.inputs, &self.options)?;
+        let same = manifest.inputs.iter().zip(&sources).all(|(input, source)| {
+            !source.is_stream()
+                && (&input.name, input.bytes, &input.format)
+                    == (&source.name, source.bytes, &source.format.to_string())
+        });
+        Ok(same && manifest.inputs.len() == sources.len())
+    }
+}
+
+/// What was seen.
+#[derive(Clone, Debug, Default)]
+pub struct ScanSummary {
+    /// Documents.
+    pub documents: u64,
+    /// Documents with no token, revisits not counted.
+    pub empty_documents: u64,
+    /// Documents that are only a note that another was met again.
+    pub revisits: u64,
+    /// Words.
+    pub tokens: u64,
+    /// Bytes of text.
+    pub text_bytes: u64,
+    /// Sites.
+    pub sites: u64,
+    /// Links found in documents, to whatever address.
+    pub links_found: u64,
+    /// Distinct links that land on a document of the atlas.
+    pub links: u64,
+    /// Chunks kept, by chunking.
+    pub chunks: BTreeMap<String, u64>,
+    /// Records that could not be read, by code.
+    pub bad_records: BTreeMap<String, u64>,
+    /// Records that are no documents, by description.
+    pub skipped: BTreeMap<String, u64>,
+    /// Inputs.
+    pub sources: u64,
+    /// Bytes of input.
+    pub input_bytes: u64,
+    /// The first bad records: place and reason.
+    pub bad_record_examples: Vec<(String, String)>,
+    /// Documents that were taken over from an earlier run.
+    pub resumed_documents: u64,
+    /// Seconds this run took.
+    pub seconds: f64,
+    /// Seconds of processor time this run took.
+    pub cpu_seconds: f64,
+    /// The most memory that was resident, where the system tells.
+    pub peak_memory: Option<u64>,
+    /// Bytes that sorting wrote to disk.
+    pub spilled_bytes: u64,
+}
+
+impl ScanSummary {
+    /// All records that could not be read.
+    pub fn bad_record_count(&self) -> u64 {
+        self.bad_records.values().sum()
+    }
+}
+
+/// Why a scan ended without an atlas.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScanError {
+    /// Nothing to read, or not what it seemed.
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    /// The earlier run cannot be taken up.
+    #[error("{0}\nhint: --overwrite starts over")]
+    Resume(#[from] ResumeError),
+    /// The atlas cannot be written.
+    #[error(transparent)]
+    Staging(Box<StagingError>),
+    /// Links cannot be sorted.
+    #[error(transparent)]
+    Sort(#[from] SortError),
+    /// The state of the earlier run is not one.
+    #[error("the unfinished scan was left by another version: {0}\nhint: --overwrite starts over")]
+    State(String),
+    /// Too little memory to begin.
+    #[error("a scan needs at least {least} of memory, not {given}")]
+    TooLittleMemory {
+        /// What it was given.
+        given: MemoryBudget,
+        /// What it needs.
+        least: MemoryBudget,
+    },
+    /// The table of sites does not fit.
+    #[error(
+        "{sites} sites fill a quarter of the memory budget of {memory}; raise it (16 to 24 bytes a site are needed)"
+    )]
+    TooManySites {
+        /// Sites so far.
+        sites: u64,
+        /// The whole budget.
+        memory: MemoryBudget,
+    },
+    /// The limit was reached.
+    #[error("{count} bad records are more than the {limit} that are allowed; the last: {place}: {reason}")]
+    TooManyBadRecords {
+        /// How many there were.
+        count: u64,
+        /// How many there may be.
+        limit: u64,
+        /// Where the last one was.
+        place: String,
+        /// What was wrong with it.
+        reason: String,
+    },
+    /// More documents than numbers.
+    #[error("an atlas holds at most {} documents", u32::MAX)]
+    TooManyDocuments,
+    /// Somebody said stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// A bug: a worker panicked.
+    #[error("a worker failed on {source_name}: {message}\nhint: this is a bug; what was committed is safe")]
+    Worker {
+        /// The input it worked on.
+        source_name: String,
+        /// The message of the panic.
+        message: String,
+    },
+}
+
+impl From<StagingError> for ScanError {
+    fn from(error: StagingError) -> ScanError {
+        // Boxed, so that the many results on the way are small.
+        ScanError::Staging(Box::new(error))
+    }
+}
+
+/// Scans the inputs into an atlas, or goes on where an earlier run of the same scan was stopped.
+pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary, ScanError> {
+    let begun = (Instant::now(), process::cpu_seconds());
+    let least = MemoryBudget::from_bytes(ScanParams::LEAST_MEMORY);
+    if params.memory < least {
+        return Err(ScanError::TooLittleMemory { given: params.memory, least });
+    }
+    let options = Arc::new(params.options.clone());
+    let sources: Arc<[Source]> = discover(&params.inputs, &options)?.into();
+    let bytes = sources.iter().map(|source| source.bytes).sum();
+    progress.event(Event::Discovered { sources: sources.len(), bytes });
+
+    let (staging, checkpoint) = Staging::open(&params.atlas, stage_params(params, &sources))?;
+    let state = match checkpoint {
+        None => State::new(sources.len()),
+        Some(checkpoint) => State::from_json(checkpoint.state, sources.len())?,
+    };
+    let resumed_documents = state.documents;
+    if resumed_documents > 0 {
+        progress.event(Event::Resumed { documents: state.documents, input_bytes: state.input_bytes });
+    }
+    let mut writer = Writer::new(params, &sources, staging, state, progress)?;
+    if !writer.state().read {
+        let tasks =
+            Tasks::starting_at(Arc::clone(&sources), Arc::clone(&options), writer.state().position())?;
+        read::read_all(params, &options, tasks, &mut writer, &sources)?;
+        writer.finish_reading()?;
+    }
+    progress.event(Event::Step { name: "resolving links" });
+    let spilled_bytes = links::resolve(&mut writer, params.memory)?;
+    progress.event(Event::Step { name: "publishing" });
+    let mut summary = writer.publish(params, &sources)?;
+    summary.resumed_documents = resumed_documents;
+    summary.spilled_bytes = spilled_bytes;
+    summary.seconds = begun.0.elapsed().as_secs_f64();
+    summary.cpu_seconds = process::cpu_seconds() - begun.1;
+    summary.peak_memory = process::peak_rss();
+    let cost = Cost {
+        stage: "scan".to_owned(),
+        of: params.recipe.to_string(),
+        seconds: summary.seconds,
+        cpu_seconds: summary.cpu_seconds,
+        peak_memory: summary.peak_memory,
+        resumed: resumed_documents > 0,
+    };
+    costs::record(&params.atlas, &cost, true);
+    tracing::info!(
+        stage = "scan",
+        documents = summary.documents,
+        bad_records = summary.bad_record_count(),
+        spilled_bytes,
+        "stage done"
+    );
+    Ok(summary)
+}
+
+/// Who takes the text out of what.
+pub(crate) fn extractors(options: &Options) -> BTreeMap<String, String> {
+    let names = Extractor::new(options.extract.clone()).names();
+    names.into_iter().map(|(media_type, name)| (media_type.to_owned(), name)).collect()
+}
+
+/// Everything that decides the bytes of the atlas goes into the identity of the job.
+fn stage_params(params: &ScanParams, sources: &[Source]) -> StageParams {
+    let mut digest = xxhash_rust::xxh3::Xxh3::new();
+    for source in sources {
+        digest.update(&source.identity());
+    }
+    let options = &params.options;
+    let job = json!({
+        "inputs": sources.len(),
+        "inputs_digest": format!("{:016x}", digest.digest()),
+        "recipe": params.recipe.to_string(),
+        "seed": params.seed,
+        "commit_bytes": params.commit_bytes,
+        "fields": [&options.text_field, &options.id_field, &options.url_field],
+        "text_is_html": options.text_is_html,
+        "text_digests": options.text_digests,
+        "any_status": options.any_status,
+        "format": options.format.map(|format| format.as_str()),
+        "max_record_bytes": options.max_record_bytes,
+        "task_bytes": options.task_bytes,
+        "max_text_bytes": options.extract.max_text_bytes,
+        "extractors": extractors(options),
+        "unicode": unicode::UNICODE_VERSION,
+    });
+    let scheme = params.recipe.scheme();
+    let mut tables = vec![Table::Documents, Table::Sites, Table::Links];
+    tables.extend(params.recipe.kept_chunks().iter().map(|chunking| {
+        Table::chunks(&chunking.to_string()).expect("a chunking's spelling is a folder name")
+    }));
+    if params.recipe.keeps_sketches() {
+        tables.push(Table::Sketches { len: scheme.sketch_len() as u32 });
+    }
+    tables.extend(scheme.filter().map(|filter| Table::Features { len: filter.k() as u32 }));
+    let mut stage = StageParams::new("scan", job, &params.recipe.to_string(), tables);
+    stage.overwrite = params.overwrite;
+    stage
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,632 @@
+//! The search for copies: from an atlas to pairs and clusters.
+//!
+//! Steps, each committed when it is done, so that a killed run goes on after the last whole one:
+//!
+//! ```text
+//! 1 exact        documents ─▶ copies (doc, centre)
+//! 2 candidates   features or sketches ─▶ candidates (a, b)                     resemblance by features only
+//! 3 pairs        candidates + chunks, or an exact join ─▶ near pairs, verified
+//! 4 recall       a sample against an exact join ─▶ numbers
+//! 5 clusters     copies + near pairs ─▶ tables pairs, clusters, cluster_stats, copies.<level>
+//! ```
+//!
+//! Nothing that reaches a table depends on memory or threads: sorts give one order whatever they spill, and joins one set.
+
+mod filter;
+mod iterations;
+pub mod levels;
+mod reread;
+mod state;
+mod tables;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::candidates::CandidateStats;
+use crate::cluster::Clustering;
+use crate::exact::{ExactStats, exact_copies};
+use crate::overlap::{Engine, JoinStats, join};
+use crate::recall::{self, Recall};
+use crate::{
+    Bits, Bound, Candidates, ChunkSets, Resources, SetSource, SharedPair, SimilarError, VerifyStats,
+    count_shared,
+};
+use onionskin_core::{FeatureFilter, Recipe, Threshold};
+use onionskin_store::raw::RawRecords;
+use onionskin_store::schema::{ChunkingName, LevelName};
+use onionskin_store::sort::{SortParams, Sorter};
+use onionskin_store::staging::StageKind;
+use onionskin_store::table::Method;
+use onionskin_store::{Atlas, MemoryBudget, StageParams, Staging, Table, process};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::survivor::Survivor;
+pub use filter::FilterChoice;
+pub use iterations::IterationSummary;
+use onionskin_store::costs::{self, Cost};
+use onionskin_store::progress::{Event, Progress};
+use reread::Reread;
+use state::State;
+pub use tables::{ClusterSummary, Reclustering, recluster};
+
+/// How similar documents are found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Search {
+    /// Equal payload or text, nothing else.
+    Exact,
+    /// Resemblance of shingle sets of at least this.
+    Resemblance {
+        /// The least resemblance.
+        threshold: f64,
+        /// Candidates by this filter; `None` chooses one for the threshold out of what the scan kept.
+        filter: Option<FeatureFilter>,
+        /// Find every pair, by an exact join instead of features.
+        exact: bool,
+    },
+    /// At least so many shared chunks.
+    Overlap {
+        /// Which chunks.
+        chunking: String,
+        /// How many.
+        threshold: Threshold,
+        /// By which engine.
+        engine: Engine,
+    },
+    /// At least this share of identical shingle paragraphs in both.
+    Paragraphs {
+        /// The share.
+        share: f64,
+    },
+    /// The same shingle paragraphs, as far as the first subcollections tell: clusters that have a member in one of them, and an estimate of what the others have.
+    Subcollections {
+        /// How many of the subcollections are compared with everything.
+        iterations: u32,
+        /// How many there are.
+        of: u32,
+    },
+}
+
+impl Search {
+    /// The least resemblance where none is given.
+    pub const THRESHOLD: f64 = 0.9;
+
+    /// The method as it stands in `pairs`.
+    pub fn method(&self) -> Method {
+        match self {
+            Search::Exact => Method::Exact,
+            Search::Resemblance { .. } => Method::Resemblance,
+            Search::Overlap { .. } => Method::Overlap,
+            Search::Paragraphs { .. } | Search::Subcollections { .. } => Method::Paragraphs,
+        }
+    }
+
+    /// What makes a pair; `None` where only equality counts.
+    pub fn bound(&self) -> Option<Bound> {
+        match self {
+            Search::Exact => None,
+            Search::Resemblance { threshold, .. } => Some(Bound::Resemblance(*threshold)),
+            Search::Overlap { threshold, .. } => Some(Bound::Overlap(*threshold)),
+            Search::Paragraphs { share } => Some(Bound::Share(*share)),
+            Search::Subcollections { .. } => Some(Bound::Share(1.0)),
+        }
+    }
+}
+
+/// What to search, and how. The first group decides the result; the second only speed.
+#[derive(Clone, Debug)]
+pub struct SimilarParams {
+    /// The folder of the atlas.
+    pub atlas: PathBuf,
+    /// How similar documents are found.
+    pub search: Search,
+    /// How pairs become clusters.
+    pub clustering: Clustering,
+    /// Which document stands for its cluster.
+    pub survivor: Survivor,
+    /// Whether to measure recall on a sample.
+    pub measure_recall: bool,
+    /// Leave pairs and clusters as they are and only note which documents are copies at this level.
+    pub for_report: bool,
+
+    /// Memory for everything.
+    pub memory: MemoryBudget,
+    /// Threads.
+    pub threads: usize,
+}
+
+impl SimilarParams {
+    /// The least memory a search works with.
+    pub const LEAST_MEMORY: u64 = 128 << 20;
+
+    /// The default search in an atlas.
+    pub fn new(atlas: PathBuf) -> SimilarParams {
+        SimilarParams {
+            atlas,
+            search: Search::Resemblance { threshold: Search::THRESHOLD, filter: None, exact: false },
+            clustering: Clustering::Centred,
+            survivor: Survivor::Smallest,
+            measure_recall: true,
+            for_report: false,
+            memory: MemoryBudget::default_for_machine(),
+            threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+        }
+    }
+
+    /// What can be said against them before there is an atlas.
+    pub fn check(&self) -> Result<(), SimilarError> {
+        let least = MemoryBudget::from_bytes(SimilarParams::LEAST_MEMORY);
+        if self.memory < least {
+            return Err(SimilarError::TooLittleMemory { given: self.memory, least });
+        }
+        match self.search {
+            Search::Resemblance { threshold: share, .. } | Search::Paragraphs { share }
+                if !(share > 0.0 && share <= 1.0) =>
+            {
+                let words = format!("the threshold is above 0 and at most 1, not {share}");
+                Err(SimilarError::Parameters(words))
+            }
+            Search::Subcollections { iterations, of } if iterations == 0 || iterations > of => {
+                let words =
+                    format!("iterations are from 1 to {of}, the number of subcollections, not {iterations}");
+                Err(SimilarError::Parameters(words))
+            }
+            // A level that is not complete would be taken for one that is.
+            Search::Subcollections { .. } if self.for_report => {
+                let words =
+                    "the first iterations of a search give no level for reports\nhint: search without them";
+                Err(SimilarError::Parameters(words.to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The chunks that pairs are verified on.
+    fn chunking_of(&self, atlas: &Atlas) -> Option<String> {
+        match &self.search {
+            Search::Exact => None,
+            Search::Resemblance { .. } => {
+                atlas.manifest().recipe.parse().ok().map(|recipe: Recipe| recipe.main().to_string())
+            }
+            Search::Overlap { chunking, .. } => Some(chunking.clone()),
+            Search::Paragraphs { .. } | Search::Subcollections { .. } => Some("sp".to_owned()),
+        }
+    }
+
+    /// Whether the atlas has the result of this very search.
+    pub fn is_done(&self, atlas: &Atlas) -> bool {
+        let Some(Value::Object(done)) = atlas.manifest().stages.get("similar") else { return false };
+        let mut done = done.clone();
+        done.remove("found");
+        // What cannot be done was not done; doing it will tell why.
+        let same = Job::new(self, atlas).is_ok_and(|job| Value::Object(done) == job.description());
+        let levels = levels::all(&self.search, self.chunking_of(atlas).as_deref());
+        same && ["pairs", "clusters", "cluster_stats"].iter().all(|table| atlas.has(table))
+            && levels.iter().all(|level| atlas.has(&Table::Copies(level.clone()).name()))
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct SimilarSummary {
+    /// Documents of the atlas.
+    pub documents: u64,
+    /// Exact copies.
+    pub exact: ExactStats,
+    /// The filter that made the candidates, and what it was expected to find.
+    pub filter: Option<FilterChoice>,
+    /// Candidates by features.
+    pub candidates: CandidateStats,
+    /// Their verification.
+    pub verified: VerifyStats,
+    /// The exact join, where that was used instead.
+    pub join: JoinStats,
+    /// Similar pairs that are no exact copies.
+    pub near_pairs: u64,
+    /// Whether pairs were verified on texts that were read again, because the scan kept no shingles.
+    pub texts_read_again: bool,
+    /// What the sample says; not measured when texts have to be read again for it.
+    pub recall: Option<Recall>,
+    /// Shingle paragraphs: documents that are duplicates, by definition 2 and by percentages, and the steps it took.
+    pub paragraphs: Option<ParagraphSummary>,
+    /// The first iterations of a search by shingle paragraphs: what they found, and what the others would find.
+    pub iterations: Option<IterationSummary>,
+    /// Clusters.
+    pub clusters: ClusterSummary,
+    /// Whether the work of an earlier run was taken up.
+    pub resumed: bool,
+    /// Seconds this run took.
+    pub seconds: f64,
+    /// Seconds of processor time this run took.
+    pub cpu_seconds: f64,
+    /// The most memory that was resident, where the system tells.
+    pub peak_memory: Option<u64>,
+}
+
+/// What the method of shingle paragraphs tells beside pairs (Pereira et al. 2006, tables 2 and 3).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ParagraphSummary {
+    /// Steps of the algorithm: subcollections whose table was in memory one at a time.
+    pub steps: u64,
+    /// Documents that have at least one paragraph.
+    pub documents: u64,
+    /// Duplicates by definition 2.
+    pub duplicates: u64,
+    /// Percentage, and documents that are near-duplicates at it, those above included.
+    pub near: Vec<(u32, u64)>,
+}
+
+/// Work files.
+const COPIES: &str = "copies";
+const CANDIDATES: &str = "candidates";
+const NEAR: &str = "near";
+const DUPLICATES: &str = "duplicates";
+/// Tables and their readers, which do not grow.
+const FIXED_BYTES: u64 = 64 << 20;
+
+/// A similar pair in a work file: documents, shared, sizes.
+pub(crate) type NearRecord = ((u32, u32), (u32, u32, u32));
+
+fn near_record(pair: SharedPair) -> NearRecord {
+    ((pair.a, pair.b), (pair.shared, pair.size_a, pair.size_b))
+}
+
+fn shared_pair(((a, b), (shared, size_a, size_b)): NearRecord) -> SharedPair {
+    SharedPair { a, b, shared, size_a, size_b }
+}
+
+/// Finds the similar documents of an atlas, or goes on where an earlier run of the same search was stopped. Pairs and clusters of
+/// an earlier search are replaced when this one is done.
+pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<SimilarSummary, SimilarError> {
+    let begun = (Instant::now(), process::cpu_seconds());
+    params.check()?;
+    let atlas = Atlas::open(&params.atlas)?;
+    let job = Job::new(params, &atlas)?;
+    let of = levels::own(&params.search, job.chunking.as_ref().map(ChunkingName::as_str));
+    let mut tables: Vec<Table> = job.levels().into_iter().map(Table::Copies).collect();
+    if !params.for_report {
+        tables.extend([Table::Pairs, Table::Clusters, Table::ClusterStats]);
+    }
+    let mut stage = StageParams::new("similar", job.identity(), &atlas.manifest().recipe, tables);
+    stage.kind = StageKind::Extend;
+    stage.overwrite = true;
+    if !params.for_report {
+        stage.voids = Table::MIRRORS.to_vec();
+    }
+    let (staging, checkpoint) = Staging::open(&params.atlas, stage)?;
+    let state = match checkpoint {
+        None => State::default(),
+        Some(checkpoint) => State::from_json(checkpoint.state)?,
+    };
+    let resumed = state.step > 0;
+    let mut run = Run { job, staging, state, progress };
+    run.go()?;
+    let mut summary = run.publish()?;
+    summary.resumed = resumed;
+    summary.seconds = begun.0.elapsed().as_secs_f64();
+    summary.cpu_seconds = process::cpu_seconds() - begun.1;
+    summary.peak_memory = process::peak_rss();
+    let cost = Cost {
+        stage: "similar".to_owned(),
+        of,
+        seconds: summary.seconds,
+        cpu_seconds: summary.cpu_seconds,
+        peak_memory: summary.peak_memory,
+        resumed,
+    };
+    costs::record(&params.atlas, &cost, false);
+    tracing::info!(
+        stage = "similar",
+        near_pairs = summary.near_pairs,
+        clusters = summary.clusters.clusters,
+        "stage done"
+    );
+    Ok(summary)
+}
+
+/// What is to be done, checked against the atlas.
+struct Job<'a> {
+    params: &'a SimilarParams,
+    atlas: &'a Atlas,
+    documents: u64,
+    /// The chunks that pairs are verified on.
+    chunking: Option<ChunkingName>,
+    /// Where they come from when the scan did not keep them.
+    elsewhere: Option<Arc<dyn SetSource>>,
+    filter: Option<FilterChoice>,
+}
+
+impl<'a> Job<'a> {
+    fn new(params: &'a SimilarParams, atlas: &'a Atlas) -> Result<Job<'a>, SimilarError> {
+        let manifest = atlas.manifest();
+        let documents = manifest.tables.get("documents").map_or(0, |table| table.rows);
+        let recipe: Recipe = manifest
+            .recipe
+            .parse()
+            .map_err(|error| SimilarError::Parameters(format!("the recipe of the atlas: {error}")))?;
+        let chunking = params.chunking_of(atlas);
+        // Shingles can be made again from the texts, since there are few texts to be verified.
+        let has = |name: &ChunkingName| atlas.chunkings().contains(name);
+        let elsewhere: Option<Arc<dyn SetSource>> =
+            match (&params.search, chunking.as_deref().and_then(ChunkingName::new)) {
+                (Search::Resemblance { .. }, Some(name)) if !has(&name) => {
+                    Some(Arc::new(Reread::new(atlas, &recipe)?))
+                }
+                _ => None,
+            };
+        let chunking = chunking
+            .map(|name| {
+                let known = ChunkingName::new(&name).filter(|name| elsewhere.is_some() || has(name));
+                known.ok_or_else(|| SimilarError::Missing {
+                    what: format!("chunks of {name}"),
+                    method: format!("the method {}", params.search.method()),
+                    recipe: manifest.recipe.clone(),
+                    hint: format!(
+                        "scan again with a recipe that keeps them, as in {}+{name}",
+                        manifest.recipe.split('+').next().unwrap_or_default()
+                    ),
+                })
+            })
+            .transpose()?;
+        let filter = match params.search {
+            Search::Resemblance { threshold, filter, exact: false } => {
+                Some(FilterChoice::new(atlas, &recipe, threshold, filter)?)
+            }
+            _ => None,
+        };
+        Ok(Job { params, atlas, documents, chunking, elsewhere, filter })
+    }
+
+    /// Everything that decides the bytes of the result: parameters, and the tables it is made from.
+    fn identity(&self) -> Value {
+        let inputs: Vec<Value> = self
+            .atlas
+            .manifest()
+            .tables
+            .iter()
+            .filter(|(name, _)| {
+                let scanned = ["documents", "sites", "links", "sketches", "features"];
+                scanned.contains(&name.as_str()) || name.starts_with("chunks.")
+            })
+            .flat_map(|(_, table)| {
+                table.files.iter().map(|file| json!(format!("{}:{:016x}", file.path, file.xxh3)))
+            })
+            .collect();
+        let mut identity = self.description();
+        identity["inputs"] = Value::Array(inputs);
+        identity["for_report"] = json!(self.params.for_report);
+        identity
+    }
+
+    /// The levels that are noted for reports.
+    fn levels(&self) -> Vec<LevelName> {
+        levels::all(&self.params.search, self.chunking.as_ref().map(ChunkingName::as_str))
+    }
+
+    /// For the manifest.
+    fn description(&self) -> Value {
+        let params = self.params;
+        let mut value = json!({
+            "method": params.search.method().as_str(),
+            "chunking": self.chunking.as_ref().map(ChunkingName::as_str),
+            "cluster": params.clustering.as_str(),
+            "survivor": params.survivor.to_string(),
+            "measure_recall": params.measure_recall,
+        });
+        match &params.search {
+            Search::Exact => {}
+            Search::Resemblance { threshold, exact, .. } => {
+                value["threshold"] = json!(threshold);
+                value["exact"] = json!(exact);
+                value["filter"] = json!(self.filter.as_ref().map(|filter| filter.filter.to_string()));
+            }
+            // The engine is not told: all give the same.
+            Search::Overlap { threshold, .. } => value["threshold"] = json!(threshold.get()),
+            Search::Paragraphs { share } => value["threshold"] = json!(share),
+            Search::Subcollections { iterations, of } => {
+                value["threshold"] = json!(1.0);
+                value["iterations"] = json!(iterations);
+                value["of"] = json!(of);
+            }
+        }
+        value
+    }
+}
+
+/// A step of the search.
+type StepFn<R> = fn(&mut R) -> Result<(), SimilarError>;
+
+struct Run<'a> {
+    job: Job<'a>,
+    staging: Staging,
+    state: State,
+    progress: &'a dyn Progress,
+}
+
+impl Run<'_> {
+    fn resources(&self) -> Resources {
+        let memory = self.job.params.memory.bytes();
+        let memory = MemoryBudget::from_bytes((memory - FIXED_BYTES.min(memory / 2)) / 10 * 9);
+        Resources { memory, threads: self.job.params.threads.max(1), work_dir: self.staging.work_dir() }
+    }
+
+    fn go(&mut self) -> Result<(), SimilarError> {
+        let steps: [(&'static str, StepFn<Self>); 5] = [
+            ("finding exact copies", Run::find_exact),
+            ("finding candidates", Run::find_candidates),
+            ("verifying pairs", Run::find_pairs),
+            ("measuring recall", Run::measure_recall),
+            ("making clusters", Run::make_tables),
+        ];
+        for (number, (name, step)) in (1..).zip(steps) {
+            if self.state.step < number {
+                self.progress.event(Event::Step { name });
+                step(self)?;
+                self.state.step = number;
+                self.staging.commit(self.state.to_json()?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn find_exact(&mut self) -> Result<(), SimilarError> {
+        let resources = self.resources();
+        let staging = &mut self.staging;
+        self.state.exact = exact_copies(self.job.atlas, &resources, |doc, centre| {
+            Ok(staging.raw::<(u32, u32)>(COPIES)?.push(&(doc, centre))?)
+        })?
+        .into();
+        Ok(())
+    }
+
+    /// One bit for every document that is a copy of another.
+    fn folded(&self) -> Result<Arc<Bits>, SimilarError> {
+        let mut folded = Bits::new(self.job.documents);
+        for copy in self.staging.raw_records::<(u32, u32)>(COPIES) {
+            folded.set(copy?.0);
+        }
+        Ok(Arc::new(folded))
+    }
+
+    fn sets(&self) -> Result<Option<ChunkSets>, SimilarError> {
+        let sets = match (&self.job.elsewhere, &self.job.chunking) {
+            (Some(elsewhere), Some(_)) => ChunkSets::from_source(Arc::clone(elsewhere)),
+            (None, Some(chunking)) => ChunkSets::of_atlas(self.job.atlas, chunking)?,
+            (_, None) => return Ok(None),
+        };
+        Ok(Some(sets.without(self.folded()?)))
+    }
+
+    fn find_candidates(&mut self) -> Result<(), SimilarError> {
+        let Some(filter) = &self.job.filter else { return Ok(()) };
+        let resources = self.resources();
+        let folded = self.folded()?;
+        // Larger document first: in this order they are verified.
+        let sort = SortParams::new(&resources.work_dir, resources.memory.share(1, 8)).dedup();
+        let mut pairs = Sorter::<(u32, u32)>::new(sort)?;
+        let mut candidate = |a: u32, b: u32| {
+            if a != b { Ok(pairs.push((a.max(b), a.min(b)))?) } else { Ok(()) }
+        };
+        self.state.candidates =
+            filter::find(&self.job, filter, &folded, &resources.share(3, 4), &mut candidate)?.into();
+        for pair in pairs.finish()? {
+            let (b, a) = pair?;
+            self.staging.raw::<(u32, u32)>(CANDIDATES)?.push(&(a, b))?;
+        }
+        Ok(())
+    }
+
+    fn find_pairs(&mut self) -> Result<(), SimilarError> {
+        let (Some(sets), Some(bound)) = (self.sets()?, self.job.params.search.bound()) else { return Ok(()) };
+        let resources = self.resources();
+        let sort = SortParams::new(&resources.work_dir, resources.memory.share(1, 8));
+        let mut near = Sorter::<NearRecord>::new(sort)?;
+        let mut emit = |pair: SharedPair| Ok(near.push(near_record(pair))?);
+        let documents = self.job.documents;
+        match &self.job.params.search {
+            Search::Exact => {}
+            Search::Resemblance { exact: false, .. } => {
+                let mut candidates = Candidates::new(documents, &resources.share(1, 8))?;
+                for pair in self.staging.raw_records::<(u32, u32)>(CANDIDATES) {
+                    let (a, b) = pair?;
+                    candidates.push(a, b)?;
+                }
+                let verified =
+                    count_shared(&sets, candidates, Some(bound), &resources.share(3, 4), &mut emit)?;
+                self.state.verified = verified.into();
+            }
+            Search::Resemblance { .. } => {
+                self.state.join =
+                    join(&sets, documents, bound, Engine::Prefix, &resources.share(7, 8), &mut emit)?.into();
+            }
+            Search::Overlap { engine, .. } => {
+                self.state.join =
+                    join(&sets, documents, bound, *engine, &resources.share(7, 8), &mut emit)?.into();
+            }
+            Search::Paragraphs { share } => {
+                let staging = &mut self.staging;
+                let mut equal =
+                    |pair: SharedPair| Ok(staging.raw::<(u32, u32)>(DUPLICATES)?.push(&(pair.b, pair.a))?);
+                let resources = resources.share(7, 8);
+                let found = tables::paragraphs(&sets, documents, *share, &resources, &mut equal, &mut emit)?;
+                self.state.paragraphs = Some(found);
+            }
+            Search::Subcollections { iterations, of } => {
+                let deal = iterations::Deal::new(*iterations, *of, self.job.atlas.manifest().seed);
+                let copies = || self.staging.raw_records::<(u32, u32)>(COPIES);
+                let resources = resources.share(7, 8);
+                let found = iterations::search(&sets, documents, deal, &copies, &resources, &mut emit)?;
+                self.state.iterations = Some(found);
+            }
+        }
+        let near = near.finish()?;
+        for pair in near {
+            self.staging.raw::<NearRecord>(NEAR)?.push(&pair?)?;
+            self.state.near_pairs += 1;
+        }
+        Ok(())
+    }
+
+    fn measure_recall(&mut self) -> Result<(), SimilarError> {
+        let by_features = self.job.filter.is_some();
+        let (Some(sets), Some(bound)) = (self.sets()?, self.job.params.search.bound()) else { return Ok(()) };
+        // Reading all texts three times again would cost more than the search.
+        if !by_features || !self.job.params.measure_recall || self.job.elsewhere.is_some() {
+            return Ok(());
+        }
+        let files = self.staging.raw_files(NEAR);
+        let pairs = || near_pairs(&files);
+        let seed = self.job.atlas.manifest().seed;
+        let recall = recall::measure(&sets, self.job.documents, bound, seed, &pairs, &self.resources())?;
+        self.state.recall = Some(recall.into());
+        Ok(())
+    }
+
+    fn make_tables(&mut self) -> Result<(), SimilarError> {
+        let resources = self.resources();
+        let sets = self.sets()?;
+        self.state.clusters = tables::write(&mut self.staging, &self.job, sets.as_ref(), &resources)?;
+        Ok(())
+    }
+
+    fn publish(self) -> Result<SimilarSummary, SimilarError> {
+        let Run { job, staging, state, .. } = self;
+        let levels = levels::described(&job, &state);
+        let for_report = job.params.for_report;
+        let mut description = job.description();
+        if let Value::Object(description) = &mut description {
+            description.insert("found".to_owned(), state.found());
+        }
+        let manifest_counts = [
+            ("similar.exact_copies", state.exact.copies),
+            ("similar.near_pairs", state.near_pairs),
+            ("similar.clusters", state.clusters.clusters),
+            ("similar.clustered_documents", state.clusters.documents),
+        ];
+        staging.publish(|manifest| {
+            manifest.stages.extend(levels);
+            if for_report {
+                return;
+            }
+            manifest.stages.insert("similar".to_owned(), description);
+            if !manifest.tables.contains_key("collections") {
+                manifest.stages.remove("collections");
+                manifest.counts.retain(|name, _| !name.starts_with("collections."));
+            }
+            for (name, count) in manifest_counts {
+                manifest.counts.insert(name.to_owned(), count);
+            }
+        })?;
+        Ok(state.summary(&job))
+    }
+}
+
+fn near_pairs<'a>(files: &[PathBuf]) -> Result<crate::cluster::Rows<'a, SharedPair>, SimilarError> {
+    let records = RawRecords::<NearRecord>::new(files.to_vec());
+    Ok(Box::new(records.map(|record| record.map(shared_pair).map_err(SimilarError::from))))
+}
+
+#[cfg(test)]
+mod tests;

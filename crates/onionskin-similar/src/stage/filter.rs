@@ -1,0 +1,163 @@
+//! Which filter makes the candidates, and out of what.
+//!
+//! A scan keeps the features of its recipe, 48 bytes a document for `[6,14,2]`, and by default the minima they are made of. A filter
+//! has one threshold that it fits; out of minima any other filter can be made. So a search for a threshold does not make do
+//! with the recipe's filter: it takes the one that finds nearly all pairs above the threshold, out of as many minima as there
+//! are, and lets verification throw away what comes along.
+
+use crate::candidates::{CandidateStats, FeatureJoin, SharedFeatures};
+use crate::{Bits, Resources, SimilarError};
+use onionskin_core::feature::FeatureMaker;
+use onionskin_core::{FeatureFilter, Recipe, SketchScheme};
+use onionskin_store::Atlas;
+
+use super::Job;
+
+/// The share of pairs at the threshold that the chosen filter may miss.
+const MISS: f64 = 0.005;
+
+/// A filter, where its features come from, and what it finds in theory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FilterChoice {
+    /// The filter.
+    pub filter: FeatureFilter,
+    /// Whether features are made anew from the kept minima.
+    pub from_sketches: bool,
+    /// The share of pairs exactly at the threshold that it finds.
+    pub at_threshold: f64,
+}
+
+impl FilterChoice {
+    pub(super) fn new(
+        atlas: &Atlas,
+        recipe: &Recipe,
+        threshold: f64,
+        wanted: Option<FeatureFilter>,
+    ) -> Result<FilterChoice, SimilarError> {
+        FilterChoice::out_of(recipe, (atlas.has("sketches"), atlas.has("features")), threshold, wanted)
+    }
+
+    /// The same where it is known whether sketches and features were kept.
+    pub(crate) fn out_of(
+        recipe: &Recipe,
+        (has_sketches, has_features): (bool, bool),
+        threshold: f64,
+        wanted: Option<FeatureFilter>,
+    ) -> Result<FilterChoice, SimilarError> {
+        let minima = match recipe.scheme() {
+            _ if !has_sketches => 0,
+            SketchScheme::Bottom(_) => 0,
+            scheme => scheme.sketch_len(),
+        };
+        let own = recipe.scheme().filter().filter(|_| has_features);
+        let choice = |filter: FeatureFilter, from_sketches| FilterChoice {
+            filter,
+            from_sketches,
+            at_threshold: filter.acceptance(threshold),
+        };
+        let missing = |what: String| SimilarError::Missing {
+            what,
+            method: "the search by features".to_owned(),
+            recipe: recipe.to_string(),
+            hint: "scan again with a recipe that has +sketch, or search with --exact".to_owned(),
+        };
+        match wanted {
+            Some(filter) if own.is_some_and(|own| own.has_features_of(filter)) => Ok(choice(filter, false)),
+            Some(filter) if filter.permutations() <= minima => Ok(choice(filter, true)),
+            Some(filter) => Err(missing(format!("{} minima for the filter {filter}", filter.permutations()))),
+            None => {
+                // The recipe's own features are there already; they will do when they miss no more.
+                let own = own.map(|own| choice(own, false));
+                if let Some(own) = own.filter(|own| own.filter.miss(threshold) <= MISS) {
+                    return Ok(own);
+                }
+                let best = best_filter(minima, threshold).map(|filter| choice(filter, true));
+                best.or(own).ok_or_else(|| missing("features".to_owned()))
+            }
+        }
+    }
+}
+
+/// The filter of one feature to agree with as many minima a feature as the threshold bears: more minima mean fewer candidates
+/// that are none. When none misses few enough, the one that misses least.
+fn best_filter(minima: usize, threshold: f64) -> Option<FeatureFilter> {
+    let filters = (1..=minima.min(255)).rev().filter_map(|s| {
+        let k = (minima / s).min(255);
+        FeatureFilter::new(k as u32, s as u32, 1).ok()
+    });
+    let mut least: Option<FeatureFilter> = None;
+    for filter in filters {
+        if filter.miss(threshold) <= MISS {
+            return Some(filter);
+        }
+        if least.is_none_or(|least| filter.miss(threshold) < least.miss(threshold)) {
+            least = Some(filter);
+        }
+    }
+    least
+}
+
+/// Finds the candidates among the documents that are not folded.
+pub(super) fn find(
+    job: &Job<'_>,
+    choice: &FilterChoice,
+    folded: &Bits,
+    resources: &Resources,
+    candidate: &mut impl FnMut(u32, u32) -> Result<(), SimilarError>,
+) -> Result<CandidateStats, SimilarError> {
+    let atlas = job.atlas;
+    let mut join = FeatureJoin::new(choice.filter, resources)?;
+    if choice.from_sketches {
+        let mut maker = FeatureMaker::new(choice.filter);
+        let mut sketches = atlas.sketches()?;
+        while let Some((doc, sketch)) = sketches.next_row()? {
+            if !folded.get(doc) {
+                if sketch.len() < choice.filter.permutations() {
+                    return Err(SimilarError::Parameters(format!(
+                        "sketches of {} minima are too short for the filter {}",
+                        sketch.len(),
+                        choice.filter
+                    )));
+                }
+                join.push(doc, maker.features(sketch))?;
+            }
+        }
+    } else {
+        let n_features = atlas.table("features")?.rows.saturating_mul(choice.filter.k() as u64);
+        let mut shared = SharedFeatures::new(n_features, resources);
+        if let Some(shared) = &mut shared {
+            let mut features = atlas.features()?;
+            while let Some((doc, row)) = features.next_row()? {
+                if !folded.get(doc) {
+                    shared.count(row);
+                }
+            }
+        }
+        join = join.among(shared);
+        let mut features = atlas.features()?;
+        while let Some((doc, row)) = features.next_row()? {
+            if !folded.get(doc) {
+                join.push(doc, row)?;
+            }
+        }
+    }
+    join.finish(candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filter_fits_the_threshold() {
+        // Of 84 minima, as the default recipe keeps.
+        let spelled = |threshold| best_filter(84, threshold).unwrap().to_string();
+        assert_eq!([0.5, 0.8, 0.9, 0.95].map(spelled), ["42x2r1", "16x5r1", "10x8r1", "7x12r1"]);
+        for threshold in [0.5, 0.7, 0.8, 0.9, 0.95, 0.99] {
+            assert!(best_filter(84, threshold).unwrap().miss(threshold) <= MISS, "{threshold}");
+        }
+        assert_eq!(best_filter(0, 0.9), None);
+        // Too few minima: as good as can be had.
+        assert_eq!(best_filter(4, 0.5).unwrap().to_string(), "4x1r1");
+    }
+}
