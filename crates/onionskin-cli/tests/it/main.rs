@@ -5,6 +5,7 @@ mod bad_inputs;
 mod cli;
 mod collections;
 mod dedup;
+mod digests;
 mod evaluate;
 mod explain;
 mod kill;
