@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use onionskin_store::table::{DocumentRow, Method, PairRow, SiteRow};
-use onionskin_store::{StageParams, Staging, Table};
+use onionskin_store::{StageName, StageParams, Staging, Table};
 use serde_json::json;
 
 /// Children of a page.
@@ -100,7 +100,7 @@ pub(crate) fn write(n_pages: u64, per_page: u64, atlas: &Path) -> anyhow::Result
     let (sites, mirrored) = plan(n_pages);
     let tables = vec![Table::Documents, Table::Sites, Table::Links, Table::Pairs];
     let job = json!({ "pages": n_pages, "links": per_page });
-    let mut params = StageParams::new("web", job, "w4-rabin64", tables);
+    let mut params = StageParams::new(StageName::Scan, job, "w4-rabin64", tables);
     params.overwrite = true;
     let (mut staging, _) = Staging::open(atlas, params)?;
     let (mut n_links, mut n_pairs, mut links) = (0u64, 0u64, Vec::new());

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use onionskin_store::manifest::InputEntry;
 use onionskin_store::sort::{Record, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{CopyKind, DocumentBatch, DocumentRow, DocumentsReader, Method, PairsReader};
-use onionskin_store::{Atlas, IoError, MemoryBudget};
+use onionskin_store::{Atlas, IoError, MemoryBudget, TableName};
 
 use super::DedupError;
 use super::names::{Kept, Names, NamesWriter};
@@ -196,7 +196,7 @@ pub(super) fn gather<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     // Two sorts are open at a time, one being read and one being filled.
     let share = memory.share(1, 4);
     let sort = || SortParams::new(work_dir, share);
-    let has_pairs = atlas.has("pairs");
+    let has_pairs = atlas.has(&TableName::Pairs);
 
     let mut by_pair = Sorter::<(u32, u32, Entry)>::new(sort())?;
     let mut names = NamesWriter::create(&names_path).map_err(|e| IoError::new("writing", &names_path, e))?;

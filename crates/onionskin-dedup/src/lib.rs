@@ -44,7 +44,9 @@ use std::time::Instant;
 use onionskin_corpus::Format;
 use onionskin_store::sort::SortError;
 use onionskin_store::table::CopyKind;
-use onionskin_store::{Atlas, AtlasError, IoError, MemoryBudget, TableError, disk, process};
+use onionskin_store::{
+    Atlas, AtlasError, IoError, MemoryBudget, StageName, TableError, TableName, disk, process,
+};
 use serde_json::json;
 
 use decide::{Verdict, VerdictWriter, Walk, gather};
@@ -399,7 +401,7 @@ pub fn dedup<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         }
     }
     let atlas = Atlas::open(&params.atlas)?;
-    let options = inputs::reading_options(atlas.manifest());
+    let options = inputs::reading_options(&atlas)?;
     let plan = Plan::new(params, atlas.manifest(), &options)?;
     progress.event(Event::Discovered { sources: plan.jobs.len(), bytes: plan.bytes() });
 
@@ -415,7 +417,7 @@ pub fn dedup<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     }
 
     let output = Output::open(&params.output)?;
-    let documents = atlas.table("documents")?.rows;
+    let documents = atlas.table(&TableName::Documents)?.rows;
     let needed = plan.bytes().saturating_add(documents.saturating_mul(LIST_BYTES));
     disk::ensure_free(&params.output, needed, "the lists and the copies")?;
     progress.event(Event::Step { name: "deciding" });
@@ -585,7 +587,7 @@ fn summary_file(
         "tool": concat!("onionskin ", env!("CARGO_PKG_VERSION")),
         "recipe": manifest.recipe,
         "seed": manifest.seed,
-        "similar": manifest.stages.get("similar"),
+        "similar": manifest.stages.raw(StageName::Similar),
         "copying": match params.copying {
             Copying::None => "none",
             Copying::Filter => "filter",

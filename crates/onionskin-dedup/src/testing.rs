@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use onionskin_store::staging::{StageKind, StageParams};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind, Method, PairRow};
-use onionskin_store::{Atlas, MemoryBudget, Staging, Table};
+use onionskin_store::{Atlas, MemoryBudget, StageName, Staging, Table};
 use serde_json::{Value, json};
 
 use super::{DedupError, DedupParams, DedupSummary, dedup};
@@ -102,7 +102,7 @@ pub(crate) fn write_clusters(atlas: &Path, clusters: &[Cluster], pairs: &[PairRo
     let mut sorted = clusters.to_vec();
     sorted.sort_by_key(|(centre, others)| others.iter().map(|(doc, _, _)| *doc).chain([*centre]).min());
     let tables = vec![Table::Pairs, Table::Clusters, Table::ClusterStats];
-    let params = StageParams::new("similar", json!({ "cluster": how }), "test", tables);
+    let params = StageParams::new(StageName::Similar, json!({ "cluster": how }), "test", tables);
     let params = StageParams { kind: StageKind::Extend, overwrite: true, ..params };
     let (mut staging, _) = Staging::open(atlas, params).unwrap();
     for pair in pairs {
@@ -138,7 +138,7 @@ pub(crate) fn write_clusters(atlas: &Path, clusters: &[Cluster], pairs: &[PairRo
     let how = how.to_owned();
     staging
         .publish(|manifest| {
-            manifest.stages.insert("similar".to_owned(), json!({ "cluster": how }));
+            manifest.stages.set_raw(StageName::Similar, json!({ "cluster": how }));
         })
         .unwrap();
 }

@@ -1,3 +1,4 @@
+use onionskin_store::StageName;
 use onionskin_store::table::CopyKind;
 use onionskin_testkit::{Preset, Web, WebSpec};
 
@@ -244,7 +245,7 @@ fn rename_input(bench: &Bench, from: &str, to: &str) {
         rows.push(batch);
     }
     let tables = vec![onionskin_store::Table::Documents];
-    let params = onionskin_store::StageParams::new("rename", json!({}), "test", tables);
+    let params = onionskin_store::StageParams::new(StageName::Similar, json!({}), "test", tables);
     let kind = onionskin_store::staging::StageKind::Extend;
     let params = onionskin_store::StageParams { kind, overwrite: true, ..params };
     let (mut staging, _) = onionskin_store::Staging::open(atlas.dir(), params).unwrap();

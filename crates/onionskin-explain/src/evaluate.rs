@@ -28,9 +28,10 @@ mod truth;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use onionskin_similar::SimilarRecord;
 use onionskin_store::sort::{SortError, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{Method, PairRow};
-use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError};
+use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError, TableName};
 
 pub use mirrors::{MirrorScore, evaluate_mirrors};
 pub use partition::{ClusterError, ClusterScore};
@@ -260,10 +261,13 @@ struct Found {
 /// Compares the pairs and clusters of an atlas with known answers.
 pub fn evaluate(params: &EvaluateParams) -> Result<Evaluation, EvaluateError> {
     let atlas = Atlas::open(&params.atlas)?;
-    if !atlas.has("pairs") && !atlas.has("clusters") {
+    if !atlas.has(&TableName::Pairs) && !atlas.has(&TableName::Clusters) {
         return Err(EvaluateError::NothingToJudge { dir: params.atlas.clone() });
     }
-    let threshold = params.threshold.unwrap_or_else(|| threshold_of(&atlas));
+    let threshold = match params.threshold {
+        Some(threshold) => threshold,
+        None => threshold_of(&atlas)?,
+    };
     // At most four sorts are open at a time.
     let sort = SortParams::new(&params.work_dir, params.memory.split(4));
     let file = TruthFile::new(&params.truth);
@@ -288,7 +292,7 @@ pub fn evaluate(params: &EvaluateParams) -> Result<Evaluation, EvaluateError> {
         Evaluation { documents: u64::from(documents), threshold, spilled_bytes, ..Evaluation::default() };
     let (recall_side, precision_side) =
         sort_truth_pairs(pairs.finish()?, &mut truth, &mut found, &sort, &mut evaluation)?;
-    if atlas.has("pairs") {
+    if atlas.has(&TableName::Pairs) {
         let score = judge_pairs(
             &atlas,
             params.partial,
@@ -299,7 +303,7 @@ pub fn evaluate(params: &EvaluateParams) -> Result<Evaluation, EvaluateError> {
         )?;
         evaluation.pairs = Some(score);
     }
-    if atlas.has("clusters") {
+    if atlas.has(&TableName::Clusters) {
         let everyone = truth.knows_everyone(params.partial);
         let labelled = (0..documents).filter(|doc| everyone || truth.named[*doc as usize]).map(|doc| {
             let root = truth.connected.root(doc);
@@ -317,14 +321,14 @@ pub fn evaluate(params: &EvaluateParams) -> Result<Evaluation, EvaluateError> {
 }
 
 /// The resemblance that the search was for. Other methods have thresholds that mean something else.
-fn threshold_of(atlas: &Atlas) -> f64 {
-    let said = |key: &str| atlas.manifest().stages.get("similar").and_then(|stage| stage.get(key));
-    let threshold = match said("method").and_then(serde_json::Value::as_str) {
-        None | Some("resemblance") => said("threshold").and_then(serde_json::Value::as_f64),
-        Some("exact") => Some(1.0),
+fn threshold_of(atlas: &Atlas) -> Result<f64, EvaluateError> {
+    let search = atlas.record::<SimilarRecord>()?.unwrap_or_default().search;
+    let threshold = match search.method {
+        None | Some(Method::Resemblance) => search.threshold(),
+        Some(Method::Exact) => Some(1.0),
         Some(_) => None,
     };
-    threshold.filter(|value| (0.0..=1.0).contains(value)).unwrap_or(EvaluateParams::THRESHOLD)
+    Ok(threshold.filter(|value| (0.0..=1.0).contains(value)).unwrap_or(EvaluateParams::THRESHOLD))
 }
 
 /// Hands out the names of all documents, and counts them.
@@ -467,7 +471,7 @@ impl Truth {
 fn read_found(atlas: &Atlas, documents: u32) -> Result<Found, EvaluateError> {
     let outside = |table, doc| EvaluateError::Document { table, doc, documents: u64::from(documents) };
     let mut found = Found { exact: Unions::new(documents), cluster: vec![NONE; documents as usize] };
-    if atlas.has("pairs") {
+    if atlas.has(&TableName::Pairs) {
         for row in atlas.pairs()? {
             let row = row?;
             if let Some(doc) = [row.a, row.b].into_iter().find(|doc| *doc >= documents) {
@@ -478,7 +482,7 @@ fn read_found(atlas: &Atlas, documents: u32) -> Result<Found, EvaluateError> {
             }
         }
     }
-    if atlas.has("clusters") {
+    if atlas.has(&TableName::Clusters) {
         for row in atlas.clusters()? {
             let row = row?;
             match found.cluster.get_mut(row.doc as usize) {

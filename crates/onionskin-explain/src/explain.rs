@@ -23,7 +23,7 @@ use onionskin_core::sketch::Estimate;
 use onionskin_core::{FeatureFilter, Recipe, RecipeError};
 use onionskin_corpus::Scratch;
 use onionskin_store::table::{ClusterRow, DocumentRow, PairRow};
-use onionskin_store::{Atlas, AtlasError, TableError};
+use onionskin_store::{Atlas, AtlasError, TableError, TableName};
 
 pub use cluster::{ClusterMember, explain_cluster};
 pub use collection::{CollectionExplanation, ReplicaDifferences, explain_collection};
@@ -305,9 +305,9 @@ pub fn explain(params: &ExplainParams) -> Result<Explanation, ExplainError> {
         text_equal: a.text_fp.zip(b.text_fp).map(|(a, b)| a == b),
         same_site: a.site.zip(b.site).map(|(a, b)| a == b),
         same_domain: a.domain.as_ref().zip(b.domain.as_ref()).map(|(a, b)| a == b),
-        has_pairs: atlas.has("pairs"),
+        has_pairs: atlas.has(&TableName::Pairs),
         pair: numbers::pair(&atlas, docs)?,
-        has_clusters: atlas.has("clusters"),
+        has_clusters: atlas.has(&TableName::Clusters),
         clusters: numbers::clusters(&atlas, docs)?,
         texts,
         a,
@@ -337,13 +337,13 @@ pub fn document_facts(atlas: &Atlas, doc: u32, same_name: u64) -> Result<Documen
             break;
         }
     }
-    let documents = atlas.table("documents")?.rows;
+    let documents = atlas.table(&TableName::Documents)?.rows;
     let missing = || ExplainError::NotFound { what: format!("doc:{doc}"), documents, near: vec![] };
     let mut facts = found.ok_or_else(missing)?;
     let inputs = &atlas.manifest().inputs;
     facts.format = inputs.iter().find(|input| input.name == facts.source).map(|input| input.format.clone());
     if let Some(site) = facts.site
-        && atlas.has("sites")
+        && atlas.has(&TableName::Sites)
     {
         for batch in atlas.sites()?.within(site..=site) {
             if let Some(row) = batch?.rows().find(|row| row.site == site) {
@@ -362,7 +362,7 @@ fn read_texts(
     recipe: &Recipe,
     facts: [&DocumentFacts; 2],
 ) -> Result<Texts, TextError> {
-    let mut options = onionskin_scan::inputs::reading_options(atlas.manifest());
+    let mut options = onionskin_scan::inputs::reading_options(atlas).map_err(Box::new)?;
     options.extract.pdf_worker.clone_from(&params.pdf_worker);
     let mut scratch = Scratch::new(&options);
     let base: Option<&Path> = params.inputs.as_deref();

@@ -29,7 +29,8 @@ mod version;
 pub use graph::{Graph, Page};
 pub use model::{Group, Member, Merge, Replica, Role, UnknownMerge};
 pub use stage::{
-    CheckReport, CollectionsParams, CollectionsSummary, Counts, Trivial, check_collections, collections,
+    CheckReport, CollectionsParams, CollectionsRecord, CollectionsSummary, Counts, Trivial,
+    check_collections, collections,
 };
 
 #[cfg(test)]

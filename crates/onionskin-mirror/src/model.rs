@@ -1,10 +1,12 @@
 //! What is found: groups of replicas, their pages slot by slot.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// When trivial clusters grow together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Merge {
     /// a = s = d = b: every copy has every page (Cho et al. 2000, section 3.1).
     Strict,

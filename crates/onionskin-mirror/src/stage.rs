@@ -20,22 +20,23 @@ mod rules;
 pub(crate) mod trivial;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::Instant;
+use std::path::{Path, PathBuf};
 
 use crate::Merge;
 use crate::component::{self, NONE, Web};
 use crate::grow::Growth;
 use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::sort::{SortParams, Sorter};
+use onionskin_store::stage::{self, Done, Step, Work};
 use onionskin_store::staging::StageKind;
-use onionskin_store::{Atlas, MemoryBudget, StageParams, Staging, Table, process};
+use onionskin_store::{
+    Atlas, Manifest, MemoryBudget, Progress, Stage, StageName, StageParams, StageRecord, Table, TableName,
+    TooLittleMemory,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 pub use check::{CheckReport, check_collections};
-use onionskin_store::costs::{self, Cost};
-use onionskin_store::progress::{Event, Progress};
 pub use trivial::Trivial;
 
 /// What to search, and how. The first group decides the result; the second only speed.
@@ -79,12 +80,45 @@ impl CollectionsParams {
     }
 
     /// Whether the atlas has the result of this very search.
-    pub fn is_done(&self, atlas: &Atlas) -> bool {
-        let Some(Value::Object(done)) = atlas.manifest().stages.get("collections") else { return false };
-        let mut done = done.clone();
-        done.remove("found");
-        let tables = ["collections", "collection_pages", "collection_groups", "url_rules"];
-        Value::Object(done) == description(self) && tables.iter().all(|table| atlas.has(table))
+    pub fn is_done(&self, atlas: &Atlas) -> Result<bool, SimilarError> {
+        let record = atlas.record::<CollectionsRecord>()?;
+        let asked = record.is_some_and(|record| record.search == Some(SearchRecord::new(self)));
+        Ok(asked && stage::is_whole(&Job { params: self, atlas, documents: 0 }, atlas))
+    }
+}
+
+/// What the manifest records of a search for mirrors.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CollectionsRecord {
+    /// What was asked for.
+    #[serde(flatten)]
+    pub search: Option<SearchRecord>,
+    /// What was found.
+    #[serde(default)]
+    pub found: Counts,
+}
+
+impl StageRecord for CollectionsRecord {
+    const STAGE: StageName = StageName::Collections;
+}
+
+/// Everything that decides the result of a search for mirrors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchRecord {
+    /// When trivial clusters grow together.
+    pub merge: Merge,
+    /// Whether every replica keeps to one site.
+    pub single_site: bool,
+    /// What makes a trivial cluster.
+    pub trivial: Trivial,
+    /// Whether URL normalisation rules were learned.
+    pub url_rules: bool,
+}
+
+impl SearchRecord {
+    fn new(params: &CollectionsParams) -> SearchRecord {
+        let CollectionsParams { merge, single_site, trivial, url_rules, .. } = *params;
+        SearchRecord { merge, single_site, trivial, url_rules }
     }
 }
 
@@ -150,24 +184,20 @@ const LINKED: &str = "linked";
 /// Tables and their readers, which do not grow.
 const FIXED_BYTES: u64 = 32 << 20;
 
-/// Finds the replicated collections of an atlas, or goes on where an earlier run of the same search was stopped. Collections of an earlier
-/// search are replaced when this one is done.
+/// Finds the replicated collections of an atlas, or resumes an interrupted run of the same search.
+/// Collections of an earlier search are replaced when this one is done.
 pub fn collections(
     params: &CollectionsParams,
     progress: &dyn Progress,
 ) -> Result<CollectionsSummary, SimilarError> {
-    let begun = (Instant::now(), process::cpu_seconds());
-    let least = MemoryBudget::from_bytes(CollectionsParams::LEAST_MEMORY);
-    if params.memory < least {
-        return Err(SimilarError::TooLittleMemory { given: params.memory, least });
-    }
+    TooLittleMemory::check(StageName::Collections, params.memory, CollectionsParams::LEAST_MEMORY)?;
     if params.merge == Merge::Tolerant && !params.single_site {
         let words = "tolerant merging needs replicas on single sites\nhint: --merge extended or strict go with --any-site";
         return Err(SimilarError::Parameters(words.to_owned()));
     }
     let atlas = Atlas::open(&params.atlas)?;
-    for (table, stage) in [("links", "scan"), (params.trivial.table(), "similar")] {
-        if !atlas.has(table) {
+    for (table, stage) in [(TableName::Links, "scan"), (params.trivial.table(), "similar")] {
+        if !atlas.has(&table) {
             return Err(SimilarError::Missing {
                 what: format!("table {table}"),
                 method: "the search for mirrors".to_owned(),
@@ -176,69 +206,19 @@ pub fn collections(
             });
         }
     }
-    let documents = atlas.manifest().tables.get("documents").map_or(0, |table| table.rows);
+    let documents = atlas.rows(&TableName::Documents);
     let needed = documents.saturating_mul(Web::BYTES_A_DOCUMENT) * 3 / 2 + FIXED_BYTES;
-    if needed > params.memory.bytes() {
-        let least = MemoryBudget::from_bytes(needed);
-        return Err(SimilarError::TooLittleMemory { given: params.memory, least });
-    }
-    let recipe = &atlas.manifest().recipe;
-    let mut stage =
-        StageParams::new("collections", identity(params, &atlas), recipe, Table::MIRRORS.to_vec());
-    stage.kind = StageKind::Extend;
-    stage.overwrite = true;
-    let (staging, checkpoint) = Staging::open(&params.atlas, stage)?;
-    let state = match checkpoint {
-        None => State::default(),
-        Some(checkpoint) => serde_json::from_value(checkpoint.state).map_err(|error| {
-            SimilarError::Parameters(format!("the unfinished search was left by another version: {error}"))
-        })?,
-    };
-    let resumed = state.step > 0;
-    let mut run = Run { params, atlas: &atlas, documents, staging, state, progress };
-    run.go()?;
-    let counts = run.publish()?;
-    let summary = CollectionsSummary {
+    TooLittleMemory::check(StageName::Collections, params.memory, needed)?;
+    let job = Job { params, atlas: &atlas, documents };
+    let Done { state, usage } = stage::run(&job, progress)?;
+    Ok(CollectionsSummary {
         documents,
-        links: atlas.manifest().tables.get("links").map_or(0, |table| table.rows),
-        counts,
-        resumed,
-        seconds: begun.0.elapsed().as_secs_f64(),
-        cpu_seconds: process::cpu_seconds() - begun.1,
-        peak_memory: process::peak_rss(),
-    };
-    let cost = Cost {
-        stage: "collections".to_owned(),
-        of: params.merge.as_str().to_owned(),
-        seconds: summary.seconds,
-        cpu_seconds: summary.cpu_seconds,
-        peak_memory: summary.peak_memory,
-        resumed,
-    };
-    costs::record(&params.atlas, &cost, false);
-    tracing::info!(stage = "collections", groups = summary.counts.groups, "stage done");
-    Ok(summary)
-}
-
-/// Everything that decides the bytes of the result.
-fn identity(params: &CollectionsParams, atlas: &Atlas) -> Value {
-    let inputs: Vec<Value> = ["documents", "sites", "links", params.trivial.table()]
-        .iter()
-        .filter_map(|name| atlas.manifest().tables.get(*name))
-        .flat_map(|table| table.files.iter().map(|file| json!(format!("{}:{:016x}", file.path, file.xxh3))))
-        .collect();
-    let mut identity = description(params);
-    identity["inputs"] = Value::Array(inputs);
-    identity
-}
-
-/// For the manifest.
-fn description(params: &CollectionsParams) -> Value {
-    json!({
-        "merge": params.merge.as_str(),
-        "single_site": params.single_site,
-        "trivial": params.trivial.as_str(),
-        "url_rules": params.url_rules,
+        links: atlas.rows(&TableName::Links),
+        counts: state.counts,
+        resumed: usage.resumed,
+        seconds: usage.seconds,
+        cpu_seconds: usage.cpu_seconds,
+        peak_memory: usage.peak_memory,
     })
 }
 
@@ -246,83 +226,128 @@ fn description(params: &CollectionsParams) -> Value {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct State {
-    /// Steps that are done.
-    step: u32,
     counts: Counts,
 }
 
-type StepFn<R> = fn(&mut R) -> Result<(), SimilarError>;
-
-struct Run<'a> {
+/// What is to be done, checked against the atlas.
+struct Job<'a> {
     params: &'a CollectionsParams,
     atlas: &'a Atlas,
     documents: u64,
-    staging: Staging,
-    state: State,
-    progress: &'a dyn Progress,
 }
 
-impl Run<'_> {
+impl Job<'_> {
+    /// Everything that decides the bytes of the result.
+    fn identity(&self) -> Value {
+        let names = [TableName::Documents, TableName::Sites, TableName::Links, self.params.trivial.table()];
+        let tables = names.iter().filter_map(|name| self.atlas.manifest().tables.get(name));
+        let files = tables.flat_map(|table| &table.files);
+        let inputs = files.map(|file| json!(format!("{}:{:016x}", file.path, file.xxh3))).collect();
+        let mut identity = serde_json::to_value(SearchRecord::new(self.params)).unwrap_or_default();
+        identity["inputs"] = Value::Array(inputs);
+        identity
+    }
+
     fn growth(&self) -> Growth {
         Growth { merge: self.params.merge, single_site: self.params.single_site }
     }
+}
 
-    /// What is left beside `held` bytes a document.
-    fn resources(&self, held: u64) -> Resources {
-        let held = FIXED_BYTES + self.documents.saturating_mul(held);
-        let memory = self.params.memory.bytes().saturating_sub(held).max(FIXED_BYTES);
-        Resources {
-            memory: MemoryBudget::from_bytes(memory / 10 * 9),
-            threads: self.params.threads.max(1),
-            work_dir: self.staging.work_dir(),
+impl Stage for Job<'_> {
+    const NAME: StageName = StageName::Collections;
+    const LEAST_MEMORY: u64 = CollectionsParams::LEAST_MEMORY;
+    type State = State;
+    type Error = SimilarError;
+
+    fn place(&self) -> (&Path, MemoryBudget) {
+        (&self.params.atlas, self.params.memory)
+    }
+
+    fn staging(&self) -> StageParams {
+        let recipe = &self.atlas.manifest().recipe;
+        let tables = Table::MIRRORS.to_vec();
+        let stage = StageParams::new(StageName::Collections, self.identity(), recipe, tables);
+        StageParams { kind: StageKind::Extend, overwrite: true, ..stage }
+    }
+
+    fn begin(&self) -> State {
+        State::default()
+    }
+
+    fn steps(&self) -> Vec<Step<'_, Self>> {
+        vec![
+            Step::new("gathering similar pages", |work| Run(work).find_trivial()),
+            Step::new("counting links", |work| Run(work).find_components()),
+            Step::new("assembling collections", |work| assemble::run(&mut Run(work))),
+            Step::new("learning rewrite rules", |work| Run(work).learn_rules()),
+        ]
+    }
+
+    fn describe(&self, state: &State, manifest: &mut Manifest) {
+        let counts = &state.counts;
+        let search = Some(SearchRecord::new(self.params));
+        manifest.stages.set(&CollectionsRecord { search, found: counts.clone() });
+        for (name, count) in [
+            ("collections.groups", counts.groups),
+            ("collections.replicas", counts.replicas),
+            ("collections.pages", counts.pages),
+        ] {
+            manifest.counts.insert(name.to_owned(), count);
         }
     }
 
-    fn go(&mut self) -> Result<(), SimilarError> {
-        let steps: [(&'static str, StepFn<Self>); 4] = [
-            ("gathering similar pages", Run::find_trivial),
-            ("counting links", Run::find_components),
-            ("assembling collections", Run::assemble),
-            ("learning rewrite rules", Run::learn_rules),
-        ];
-        for (number, (name, step)) in (1..).zip(steps) {
-            if self.state.step < number {
-                self.progress.event(Event::Step { name });
-                step(self)?;
-                self.state.step = number;
-                let state = serde_json::to_value(&self.state)
-                    .map_err(|error| SimilarError::Parameters(error.to_string()))?;
-                self.staging.commit(state)?;
-            }
+    fn cost_of(&self) -> String {
+        self.params.merge.to_string()
+    }
+}
+
+/// The steps of a search.
+struct Run<'w, 'a, 'j>(&'w mut Work<'a, Job<'j>>);
+
+impl Run<'_, '_, '_> {
+    /// What is left beside `held` bytes per document.
+    fn resources(&self, held: u64) -> Resources {
+        let Job { params, documents, .. } = self.0.stage;
+        let held = FIXED_BYTES + documents.saturating_mul(held);
+        let memory = params.memory.bytes().saturating_sub(held).max(FIXED_BYTES);
+        Resources {
+            memory: MemoryBudget::from_bytes(memory / 10 * 9),
+            threads: params.threads.max(1),
+            work_dir: self.0.staging.work_dir(),
         }
-        Ok(())
     }
 
     fn find_trivial(&mut self) -> Result<(), SimilarError> {
         let resources = self.resources(0);
-        let staging = &mut self.staging;
+        let staging = &mut self.0.staging;
         let mut clustered = 0;
         let mut clusters = 0;
-        trivial::find(self.atlas, self.params.trivial, self.documents, &resources, |doc, least| {
-            clustered += 1;
-            clusters += u64::from(doc == least);
-            Ok(staging.raw::<(u32, u32)>(TRIVIAL)?.push(&(doc, least))?)
-        })?;
-        self.state.counts.trivial_clusters = clusters;
-        self.state.counts.clustered_documents = clustered;
+        trivial::find(
+            self.0.stage.atlas,
+            self.0.stage.params.trivial,
+            self.0.stage.documents,
+            &resources,
+            |doc, least| {
+                clustered += 1;
+                clusters += u64::from(doc == least);
+                Ok(staging.raw::<(u32, u32)>(TRIVIAL)?.push(&(doc, least))?)
+            },
+        )?;
+        self.0.state.counts.trivial_clusters = clusters;
+        self.0.state.counts.clustered_documents = clustered;
         Ok(())
     }
 
     /// Clusters and sites of all documents.
     fn web(&self) -> Result<Web, SimilarError> {
-        let mut sites = vec![NONE; usize::try_from(self.documents).unwrap_or(usize::MAX)];
-        for batch in self.atlas.documents()?.only(&["site"]) {
+        let mut sites = vec![NONE; usize::try_from(self.0.stage.documents).unwrap_or(usize::MAX)];
+        for batch in self.0.stage.atlas.documents()?.only(&["site"]) {
             for row in batch?.rows() {
                 *dense(&mut sites, row.doc)? = row.site.unwrap_or(NONE);
             }
         }
         let mut failed = None;
-        let trivial = self.staging.raw_records::<(u32, u32)>(TRIVIAL);
+        let trivial = self.0.staging.raw_records::<(u32, u32)>(TRIVIAL);
         let clustered = trivial.map_while(|record| match record {
             Ok(record) => Some(record),
             Err(error) => {
@@ -340,10 +365,10 @@ impl Run<'_> {
     fn find_components(&mut self) -> Result<(), SimilarError> {
         let web = self.web()?;
         let resources = self.resources(Web::BYTES_A_DOCUMENT);
-        let atlas = self.atlas;
+        let atlas = self.0.stage.atlas;
         let links = || open_links(atlas, web.documents());
-        let found = component::components(&web, &links, self.growth(), &resources)?;
-        let counts = &mut self.state.counts;
+        let found = component::components(&web, &links, self.0.stage.growth(), &resources)?;
+        let counts = &mut self.0.state.counts;
         counts.counted_links = found.summary.links;
         counts.linked_pairs = found.summary.pairs;
         counts.edges = found.edges;
@@ -352,7 +377,7 @@ impl Run<'_> {
         for doc in 0..web.documents() {
             let component = found.component(web.cluster(doc));
             if component != NONE {
-                self.staging.raw::<(u32, u32)>(MEMBERS)?.push(&(doc, component))?;
+                self.0.staging.raw::<(u32, u32)>(MEMBERS)?.push(&(doc, component))?;
             }
         }
         // How many other sites link to each page that may become a root.
@@ -372,47 +397,25 @@ impl Run<'_> {
                 Some((at, n)) if *at == doc => *n += 1,
                 _ => {
                     if let Some(done) = current.replace((doc, 1)) {
-                        self.staging.raw::<(u32, u32)>(LINKED)?.push(&done)?;
+                        self.0.staging.raw::<(u32, u32)>(LINKED)?.push(&done)?;
                     }
                 }
             }
         }
         if let Some(done) = current {
-            self.staging.raw::<(u32, u32)>(LINKED)?.push(&done)?;
+            self.0.staging.raw::<(u32, u32)>(LINKED)?.push(&done)?;
         }
         Ok(())
-    }
-
-    fn assemble(&mut self) -> Result<(), SimilarError> {
-        assemble::run(self)
     }
 
     fn learn_rules(&mut self) -> Result<(), SimilarError> {
-        if self.params.url_rules {
+        if self.0.stage.params.url_rules {
             let web = self.web()?;
             let resources = self.resources(16);
-            self.state.counts.url_rules = rules::learn(self.atlas, &web, &resources, &mut self.staging)?;
+            self.0.state.counts.url_rules =
+                rules::learn(self.0.stage.atlas, &web, &resources, &mut self.0.staging)?;
         }
         Ok(())
-    }
-
-    fn publish(self) -> Result<Counts, SimilarError> {
-        let mut described = description(self.params);
-        let counts = self.state.counts;
-        described["found"] =
-            serde_json::to_value(&counts).map_err(|error| SimilarError::Parameters(error.to_string()))?;
-        let manifest_counts = [
-            ("collections.groups", counts.groups),
-            ("collections.replicas", counts.replicas),
-            ("collections.pages", counts.pages),
-        ];
-        self.staging.publish(|manifest| {
-            manifest.stages.insert("collections".to_owned(), described);
-            for (name, count) in manifest_counts {
-                manifest.counts.insert(name.to_owned(), count);
-            }
-        })?;
-        Ok(counts)
     }
 }
 

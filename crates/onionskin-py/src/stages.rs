@@ -19,6 +19,7 @@ use onionskin_corpus::Options;
 use onionskin_extract::{ExtractOptions, PdfTool};
 use onionskin_mirror::avoid::Format as AvoidFormat;
 use onionskin_mirror::describe::Kind;
+use onionskin_similar::SimilarRecord;
 use onionskin_similar::cluster::Clustering;
 use onionskin_similar::recall::Interval;
 use onionskin_store::table::Method;
@@ -491,13 +492,8 @@ pub(crate) fn dedup<'py>(
         let memberships = if threshold.is_none() && keep.is_none() {
             from_clusters_table(&atlas, memory, &work_dir).map_err(members)?
         } else {
-            let stage = atlas.manifest().stages.get("similar");
-            let rule = stage.and_then(|stage| stage.get("survivor")?.as_str()).unwrap_or("smallest");
-            let survivor = match keep {
-                Some(keep) => keep,
-                // A rule that this version does not know: the smallest, as everywhere where nothing is said.
-                None => rule.parse().unwrap_or_default(),
-            };
+            let search = atlas.record::<SimilarRecord>()?.unwrap_or_default().search;
+            let survivor = keep.or(search.survivor).unwrap_or_default();
             let wanted = Reclustering { clustering: Clustering::Centred, threshold, survivor };
             from_pairs(&atlas, &wanted, memory, &work_dir).map_err(members)?
         };

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use onionskin_store::atlas::table_of_name;
 use onionskin_store::table::TableReader;
-use onionskin_store::{Atlas, Table};
+use onionskin_store::{Atlas, Table, TableName};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -50,9 +49,10 @@ impl TableScan {
         batch_rows: usize,
     ) -> PyResult<TableScan> {
         let atlas = Atlas::open(path).map_err(failed)?;
-        let entry = atlas.table(name).map_err(|error| PyKeyError::new_err(error.to_string()))?;
-        let files = atlas.files(name).map_err(failed)?;
-        let table = table_of_name(name).ok_or_else(|| {
+        let known = TableName::from(name);
+        let entry = atlas.table(&known).map_err(|error| PyKeyError::new_err(error.to_string()))?;
+        let files = atlas.files(&known).map_err(failed)?;
+        let table = known.table().ok_or_else(|| {
             PyKeyError::new_err(format!("the table {name} is not one that this version knows"))
         })?;
         let whole = schema_of(&table, &files)?;

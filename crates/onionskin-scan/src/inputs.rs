@@ -5,53 +5,93 @@
 
 use std::path::Path;
 
-use onionskin_corpus::{DiscoverError, ExtractOptions, Options, PdfTool, Source, discover};
-use onionskin_store::Manifest;
-use serde_json::{Value, json};
+use onionskin_corpus::{DiscoverError, ExtractOptions, Format, Options, PdfTool, Source, discover};
+use onionskin_store::{Atlas, AtlasError, StageName, StageRecord, spelled};
+use serde::{Deserialize, Serialize};
 
-/// How inputs were read, for the manifest.
-pub(crate) fn to_json(options: &Options) -> Value {
-    json!({
-        "text_field": options.text_field,
-        "id_field": options.id_field,
-        "url_field": options.url_field,
-        "text_is_html": options.text_is_html,
-        "text_digests": options.text_digests,
-        "any_status": options.any_status,
-        "format": options.format.map(|format| format.as_str()),
-        "max_record_bytes": options.max_record_bytes,
-        "max_text_bytes": options.extract.max_text_bytes,
-        "task_bytes": options.task_bytes,
-        "pdf": match options.extract.pdf { PdfTool::Pdftotext => "pdftotext", _ => "built-in" },
-    })
+/// How the inputs of an atlas were read. What a manifest does not say is as by default.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ScanRecord {
+    text_field: String,
+    id_field: String,
+    url_field: String,
+    text_is_html: bool,
+    text_digests: bool,
+    any_status: bool,
+    #[serde(with = "spelled")]
+    format: Option<Format>,
+    max_record_bytes: u64,
+    max_text_bytes: u64,
+    task_bytes: u64,
+    pdf: Pdf,
 }
 
-/// How the inputs of an atlas were read. What the manifest does not say is as in a scan that was told nothing.
-pub fn reading_options(manifest: &Manifest) -> Options {
-    options_of(&manifest.stages.get("scan").cloned().unwrap_or_default())
+/// What took the text out of PDF files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+enum Pdf {
+    #[serde(rename = "pdftotext")]
+    Pdftotext,
+    #[serde(rename = "built-in")]
+    BuiltIn,
 }
 
-/// The same from what the manifest says of the scan.
-pub fn options_of(scan: &Value) -> Options {
-    let text = |key: &str| scan.get(key).and_then(Value::as_str).map(str::to_owned);
-    let number = |key: &str| scan.get(key).and_then(Value::as_u64);
-    let flag = |key: &str| scan.get(key).and_then(Value::as_bool).unwrap_or(false);
-    let default = Options::default();
-    let pdf =
-        if text("pdf").as_deref() == Some("pdftotext") { PdfTool::Pdftotext } else { default.extract.pdf };
-    let max_text_bytes = number("max_text_bytes").unwrap_or(default.extract.max_text_bytes);
-    Options {
-        text_field: text("text_field").unwrap_or(default.text_field),
-        id_field: text("id_field").unwrap_or(default.id_field),
-        url_field: text("url_field").unwrap_or(default.url_field),
-        text_is_html: flag("text_is_html"),
-        text_digests: flag("text_digests"),
-        any_status: flag("any_status"),
-        format: text("format").and_then(|format| format.parse().ok()),
-        max_record_bytes: number("max_record_bytes").unwrap_or(default.max_record_bytes),
-        task_bytes: number("task_bytes").unwrap_or(default.task_bytes),
-        extract: ExtractOptions { pdf, max_text_bytes, ..default.extract },
+impl StageRecord for ScanRecord {
+    const STAGE: StageName = StageName::Scan;
+}
+
+impl Default for ScanRecord {
+    fn default() -> ScanRecord {
+        ScanRecord::from(&Options::default())
     }
+}
+
+impl From<&Options> for ScanRecord {
+    fn from(options: &Options) -> ScanRecord {
+        ScanRecord {
+            text_field: options.text_field.clone(),
+            id_field: options.id_field.clone(),
+            url_field: options.url_field.clone(),
+            text_is_html: options.text_is_html,
+            text_digests: options.text_digests,
+            any_status: options.any_status,
+            format: options.format,
+            max_record_bytes: options.max_record_bytes,
+            max_text_bytes: options.extract.max_text_bytes,
+            task_bytes: options.task_bytes,
+            pdf: match options.extract.pdf {
+                PdfTool::Pdftotext => Pdf::Pdftotext,
+                _ => Pdf::BuiltIn,
+            },
+        }
+    }
+}
+
+impl From<ScanRecord> for Options {
+    fn from(record: ScanRecord) -> Options {
+        let default = Options::default();
+        let pdf = match record.pdf {
+            Pdf::Pdftotext => PdfTool::Pdftotext,
+            Pdf::BuiltIn => default.extract.pdf,
+        };
+        Options {
+            text_field: record.text_field,
+            id_field: record.id_field,
+            url_field: record.url_field,
+            text_is_html: record.text_is_html,
+            text_digests: record.text_digests,
+            any_status: record.any_status,
+            format: record.format,
+            max_record_bytes: record.max_record_bytes,
+            task_bytes: record.task_bytes,
+            extract: ExtractOptions { pdf, max_text_bytes: record.max_text_bytes, ..default.extract },
+        }
+    }
+}
+
+/// How the inputs of an atlas were read.
+pub fn reading_options(atlas: &Atlas) -> Result<Options, AtlasError> {
+    Ok(atlas.record::<ScanRecord>()?.unwrap_or_default().into())
 }
 
 /// Opens an input of an atlas again, by its name in the manifest and in the column `source` of its documents. A name that is

@@ -16,23 +16,25 @@ pub mod testing;
 pub mod texts;
 mod writer;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use onionskin_core::{Recipe, unicode};
 use onionskin_corpus::{DiscoverError, Options, ResumeError, Source, Tasks, discover};
 use onionskin_extract::Extractor;
 use onionskin_store::cancel::Cancelled;
-use onionskin_store::manifest::MANIFEST_FILE;
+use onionskin_store::manifest::{InputEntry, MANIFEST_FILE};
 use onionskin_store::sort::SortError;
-use onionskin_store::staging::STAGING_DIR;
-use onionskin_store::{Atlas, MemoryBudget, StageParams, Staging, StagingError, Table, process};
+use onionskin_store::stage::{self, Done, Step, Work};
+use onionskin_store::{
+    Atlas, Event, Manifest, MemoryBudget, Progress, Stage, StageName, StageParams, StagingError, Table,
+    TooLittleMemory,
+};
 use serde_json::json;
 
-use onionskin_store::costs::{self, Cost};
-use onionskin_store::progress::{Event, Progress};
+use inputs::ScanRecord;
 use state::State;
 use writer::Writer;
 
@@ -89,7 +91,7 @@ impl ScanParams {
     /// Whether the directory has the finished scan of the same inputs, read in the same way, and is
     /// not to be replaced. A pipe is never the same.
     pub fn is_done(&self) -> Result<bool, ScanError> {
-        let begun = self.atlas.join(STAGING_DIR).join("scan").exists();
+        let begun = stage::is_begun(&self.atlas, StageName::Scan);
         if self.overwrite || begun || !self.atlas.join(MANIFEST_FILE).is_file() {
             return Ok(false);
         }
@@ -97,7 +99,7 @@ impl ScanParams {
         let manifest = atlas.manifest();
         if manifest.recipe != self.recipe.to_string()
             || manifest.seed != self.seed
-            || manifest.stages.get("scan") != Some(&inputs::to_json(&self.options))
+            || atlas.record().map_err(StagingError::from)? != Some(ScanRecord::from(&self.options))
         {
             return Ok(false);
         }
@@ -177,17 +179,9 @@ pub enum ScanError {
     /// Links cannot be sorted.
     #[error(transparent)]
     Sort(#[from] SortError),
-    /// The state of the earlier run is not one.
-    #[error("the unfinished scan was left by another version: {0}\nhint: --overwrite starts over")]
-    State(String),
     /// Too little memory to begin.
-    #[error("a scan needs at least {least} of memory, not {given}")]
-    TooLittleMemory {
-        /// What it was given.
-        given: MemoryBudget,
-        /// What it needs.
-        least: MemoryBudget,
-    },
+    #[error(transparent)]
+    TooLittleMemory(#[from] TooLittleMemory),
     /// The table of sites does not fit.
     #[error(
         "{sites} sites fill a quarter of the memory budget of {memory}; raise it (16 to 24 bytes a site are needed)"
@@ -233,60 +227,139 @@ impl From<StagingError> for ScanError {
     }
 }
 
-/// Scans the inputs into an atlas, or goes on where an earlier run of the same scan was stopped.
+/// Scans the inputs into an atlas, or resumes an interrupted run of the same scan.
 pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary, ScanError> {
-    let begun = (Instant::now(), process::cpu_seconds());
-    let least = MemoryBudget::from_bytes(ScanParams::LEAST_MEMORY);
-    if params.memory < least {
-        return Err(ScanError::TooLittleMemory { given: params.memory, least });
-    }
-    let options = Arc::new(params.options.clone());
-    let sources: Arc<[Source]> = discover(&params.inputs, &options)?.into();
+    // Before inputs are looked for, which takes a while when there are many.
+    TooLittleMemory::check(StageName::Scan, params.memory, ScanParams::LEAST_MEMORY)?;
+    let sources = discover(&params.inputs, &params.options)?;
     let bytes = sources.iter().map(|source| source.bytes).sum();
     progress.event(Event::Discovered { sources: sources.len(), bytes });
+    let scan = Scan::new(params.clone(), sources.into());
+    let done = stage::run(&scan, progress)?;
+    Ok(scan.summary(done))
+}
 
-    let (staging, checkpoint) = Staging::open(&params.atlas, stage_params(params, &sources))?;
-    let state = match checkpoint {
-        None => State::new(sources.len()),
-        Some(checkpoint) => State::from_json(checkpoint.state, sources.len())?,
-    };
-    let resumed_documents = state.documents;
-    if resumed_documents > 0 {
+/// A scan of inputs that were discovered.
+pub(crate) struct Scan {
+    params: ScanParams,
+    options: Arc<Options>,
+    sources: Arc<[Source]>,
+    /// Documents of the run that was resumed.
+    resumed_documents: Cell<u64>,
+}
+
+impl Scan {
+    fn new(params: ScanParams, sources: Arc<[Source]>) -> Scan {
+        let options = Arc::new(params.options.clone());
+        Scan { params, options, sources, resumed_documents: Cell::new(0) }
+    }
+
+    fn summary(&self, Done { state, usage }: Done<State>) -> ScanSummary {
+        ScanSummary {
+            documents: state.documents,
+            empty_documents: state.empty_documents,
+            revisits: state.revisits,
+            tokens: state.tokens,
+            text_bytes: state.text_bytes,
+            sites: state.sites,
+            links_found: state.links_found,
+            links: state.links,
+            chunks: state.chunks,
+            bad_records: state.bad_records,
+            skipped: state.skipped,
+            sources: self.sources.len() as u64,
+            input_bytes: state.input_bytes,
+            bad_record_examples: state.bad_record_examples,
+            resumed_documents: self.resumed_documents.get(),
+            seconds: usage.seconds,
+            cpu_seconds: usage.cpu_seconds,
+            peak_memory: usage.peak_memory,
+            spilled_bytes: state.spilled_bytes,
+        }
+    }
+}
+
+fn read(work: &mut Work<'_, Scan>) -> Result<(), ScanError> {
+    let Scan { params, options, sources, .. } = work.stage;
+    let position = work.state.position();
+    let tasks = Tasks::starting_at(Arc::clone(sources), Arc::clone(options), position)?;
+    read::read_all(params, options, tasks, &mut Writer::new(work)?, sources)
+}
+
+fn resolve_links(work: &mut Work<'_, Scan>) -> Result<(), ScanError> {
+    links::resolve(work, work.stage.params.memory)
+}
+
+impl Stage for Scan {
+    const NAME: StageName = StageName::Scan;
+    const LEAST_MEMORY: u64 = ScanParams::LEAST_MEMORY;
+    type State = State;
+    type Error = ScanError;
+
+    fn place(&self) -> (&Path, MemoryBudget) {
+        (&self.params.atlas, self.params.memory)
+    }
+
+    fn staging(&self) -> StageParams {
+        stage_params(&self.params, &self.sources)
+    }
+
+    fn begin(&self) -> State {
+        State::new(self.sources.len())
+    }
+
+    fn resume(&self, state: &State, progress: &dyn Progress) -> Result<(), ScanError> {
+        self.resumed_documents.set(state.documents);
         progress.event(Event::Resumed { documents: state.documents, input_bytes: state.input_bytes });
+        Ok(())
     }
-    let mut writer = Writer::new(params, &sources, staging, state, progress)?;
-    if !writer.state().read {
-        let tasks =
-            Tasks::starting_at(Arc::clone(&sources), Arc::clone(&options), writer.state().position())?;
-        read::read_all(params, &options, tasks, &mut writer, &sources)?;
-        writer.finish_reading()?;
+
+    fn steps(&self) -> Vec<Step<'_, Self>> {
+        vec![Step::unnamed(read), Step::new("resolving links", resolve_links)]
     }
-    progress.event(Event::Step { name: "resolving links" });
-    let spilled_bytes = links::resolve(&mut writer, params.memory)?;
-    progress.event(Event::Step { name: "publishing" });
-    let mut summary = writer.publish(params, &sources)?;
-    summary.resumed_documents = resumed_documents;
-    summary.spilled_bytes = spilled_bytes;
-    summary.seconds = begun.0.elapsed().as_secs_f64();
-    summary.cpu_seconds = process::cpu_seconds() - begun.1;
-    summary.peak_memory = process::peak_rss();
-    let cost = Cost {
-        stage: "scan".to_owned(),
-        of: params.recipe.to_string(),
-        seconds: summary.seconds,
-        cpu_seconds: summary.cpu_seconds,
-        peak_memory: summary.peak_memory,
-        resumed: resumed_documents > 0,
-    };
-    costs::record(&params.atlas, &cost, true);
-    tracing::info!(
-        stage = "scan",
-        documents = summary.documents,
-        bad_records = summary.bad_record_count(),
-        spilled_bytes,
-        "stage done"
-    );
-    Ok(summary)
+
+    fn describe(&self, state: &State, manifest: &mut Manifest) {
+        let params = &self.params;
+        manifest.recipe = params.recipe.to_string();
+        manifest.seed = params.seed;
+        let inputs = self.sources.iter().zip(&state.per_source);
+        manifest.inputs = inputs
+            .map(|(source, (documents, bad_records))| InputEntry {
+                name: source.name.clone(),
+                bytes: source.bytes,
+                format: source.format.to_string(),
+                documents: *documents,
+                bad_records: *bad_records,
+            })
+            .collect();
+        manifest.extractors = extractors(&params.options);
+        manifest.stages.set(&ScanRecord::from(&params.options));
+        let mut count = |name: &str, value: u64| manifest.counts.insert(name.to_owned(), value);
+        count("documents", state.documents);
+        count("empty_documents", state.empty_documents);
+        count("revisits", state.revisits);
+        count("tokens", state.tokens);
+        count("text_bytes", state.text_bytes);
+        count("input_bytes", state.input_bytes);
+        count("sites", state.sites);
+        count("links_found", state.links_found);
+        count("links", state.links);
+        for (code, records) in &state.bad_records {
+            count(&format!("bad_records.{code}"), *records);
+        }
+        for (reason, records) in &state.skipped {
+            count(&format!("skipped.{reason}"), *records);
+        }
+        if !state.bad_record_examples.is_empty() {
+            let examples = state.bad_record_examples.iter();
+            let examples = examples.map(|(place, reason)| json!({ "place": place, "reason": reason }));
+            manifest.more.insert("bad_record_examples".to_owned(), examples.collect());
+        }
+    }
+
+    fn cost_of(&self) -> String {
+        self.params.recipe.to_string()
+    }
 }
 
 /// Who takes the text out of what.
@@ -328,7 +401,7 @@ fn stage_params(params: &ScanParams, sources: &[Source]) -> StageParams {
         tables.push(Table::Sketches { len: scheme.sketch_len() as u32 });
     }
     tables.extend(scheme.filter().map(|filter| Table::Features { len: filter.k() as u32 }));
-    let mut stage = StageParams::new("scan", job, &params.recipe.to_string(), tables);
+    let mut stage = StageParams::new(StageName::Scan, job, &params.recipe.to_string(), tables);
     stage.overwrite = params.overwrite;
     stage
 }

@@ -8,27 +8,28 @@
 //! link from a page to itself is a link.
 
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
-use onionskin_store::{MemoryBudget, StagingError};
+use onionskin_store::stage::Work;
+use onionskin_store::{MemoryBudget, Staging, StagingError};
 
-use super::ScanError;
-use super::writer::{ADDRESSES, LINKS, Writer};
+use super::writer::{ADDRESSES, LINKS};
+use super::{Scan, ScanError};
 
 /// Records taken from a stream at a time.
 const BLOCK: usize = 16 << 10;
 
-/// Resolves all links, unless an earlier run has done it. Returns what sorting wrote to disk.
-pub(super) fn resolve(writer: &mut Writer<'_>, memory: MemoryBudget) -> Result<u64, ScanError> {
+/// Resolves all links within some memory.
+pub(super) fn resolve(work: &mut Work<'_, Scan>, memory: MemoryBudget) -> Result<(), ScanError> {
     // A corpus of texts has none, and then nobody has to know where addresses are.
-    if writer.state().linked || writer.state().links_found == 0 {
-        return Ok(0);
+    if work.state.links_found == 0 {
+        return Ok(());
     }
     // Three sorts are alive at the same time for a moment.
     let share = memory.share(1, 4);
-    let addresses = sorted(writer, ADDRESSES, share)?;
-    let links = sorted(writer, LINKS, share)?;
+    let addresses = sorted(&work.staging, ADDRESSES, share)?;
+    let links = sorted(&work.staging, LINKS, share)?;
     let mut spilled = addresses.stats().spilled_bytes + links.stats().spilled_bytes;
 
-    let mut resolved = Sorter::<(u32, u32)>::new(SortParams::new(writer.staging.work_dir(), share).dedup())?;
+    let mut resolved = Sorter::<(u32, u32)>::new(SortParams::new(work.staging.work_dir(), share).dedup())?;
     let mut addresses = Cursor::new(addresses);
     let mut links = Cursor::new(links);
     while let Some((wanted, src)) = links.peek()? {
@@ -51,25 +52,20 @@ pub(super) fn resolve(writer: &mut Writer<'_>, memory: MemoryBudget) -> Result<u
     let mut block = Vec::with_capacity(BLOCK);
     let mut count = 0;
     while resolved.next_block(&mut block, BLOCK)? {
-        let table = writer.staging.links()?;
+        let table = work.staging.links()?;
         for (src, dest) in block.drain(..) {
             table.push(src, dest).map_err(StagingError::from)?;
             count += 1;
         }
     }
-    writer.state_mut().links = count;
-    writer.state_mut().linked = true;
-    writer.commit()?;
-    Ok(spilled)
+    work.state.links = count;
+    work.state.spilled_bytes = spilled;
+    Ok(())
 }
 
-fn sorted(
-    writer: &Writer<'_>,
-    name: &str,
-    share: MemoryBudget,
-) -> Result<SortedStream<(u64, u32)>, ScanError> {
-    let mut sorter = Sorter::new(SortParams::new(writer.staging.work_dir(), share))?;
-    let mut records = writer.staging.raw_records::<(u64, u32)>(name);
+fn sorted(staging: &Staging, name: &str, share: MemoryBudget) -> Result<SortedStream<(u64, u32)>, ScanError> {
+    let mut sorter = Sorter::new(SortParams::new(staging.work_dir(), share))?;
+    let mut records = staging.raw_records::<(u64, u32)>(name);
     while let Some(block) = records.next_block().map_err(StagingError::from)? {
         sorter.push_slice(block)?;
     }

@@ -39,7 +39,7 @@ pub(super) fn read_all(
     params: &ScanParams,
     options: &Options,
     tasks: Tasks,
-    writer: &mut Writer<'_>,
+    writer: &mut Writer<'_, '_>,
     sources: &[Source],
 ) -> Result<(), ScanError> {
     let permits = permits(params);
@@ -111,7 +111,7 @@ impl<'a> Worker<'a> {
     }
 }
 
-fn write_batch(writer: &mut Writer<'_>, batch: &mut Batch, sources: &[Source]) -> Result<(), ScanError> {
+fn write_batch(writer: &mut Writer<'_, '_>, batch: &mut Batch, sources: &[Source]) -> Result<(), ScanError> {
     if let Some(message) = batch.panic.take() {
         let source_name = sources.get(batch.source as usize).map(|source| source.name.clone());
         return Err(ScanError::Worker { source_name: source_name.unwrap_or_default(), message });

@@ -8,7 +8,7 @@ use std::path::Path;
 use onionskin_store::cancel::{self, Cancel};
 use onionskin_store::staging::StageKind;
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind, Method, PairRow};
-use onionskin_store::{MemoryBudget, StageParams, Staging, Table};
+use onionskin_store::{MemoryBudget, StageName, StageParams, Staging, Table};
 use serde_json::json;
 
 use onionskin_store::{Event, Progress, Quiet};
@@ -36,7 +36,7 @@ pub fn pair(a: u32, b: u32, resemblance: f64, method: Method) -> PairRow {
 /// Puts pairs and clusters into an atlas, as a search would. The first member of a cluster is its centre.
 pub fn write_similar(atlas: &Path, threshold: Option<f64>, pairs: &[PairRow], clusters: &[Vec<u32>]) {
     let tables = vec![Table::Pairs, Table::Clusters, Table::ClusterStats];
-    let mut params = StageParams::new("similar", json!({ "test": true }), "w4", tables);
+    let mut params = StageParams::new(StageName::Similar, json!({ "test": true }), "w4", tables);
     params.kind = StageKind::Extend;
     params.overwrite = true;
     let (mut staging, _) = Staging::open(atlas, params).unwrap();
@@ -68,7 +68,7 @@ pub fn write_similar(atlas: &Path, threshold: Option<f64>, pairs: &[PairRow], cl
     staging.commit(json!({})).unwrap();
     staging
         .publish(|manifest| {
-            manifest.stages.insert("similar".to_owned(), json!({ "threshold": threshold }));
+            manifest.stages.set_raw(StageName::Similar, json!({ "threshold": threshold }));
         })
         .unwrap();
 }

@@ -66,7 +66,7 @@ fn a_scan_that_was_stopped_ends_in_the_same_bytes() {
     let whole = folder.path().join("whole");
     scan(&params(&inputs, &whole), &Quiet).unwrap();
 
-    struct StopAfter(std::cell::Cell<u32>);
+    struct StopAfter(Cell<u32>);
     impl Progress for StopAfter {
         fn event(&self, event: Event<'_>) {
             if let Event::Scanned { .. } | Event::Step { .. } = event {
@@ -79,7 +79,7 @@ fn a_scan_that_was_stopped_ends_in_the_same_bytes() {
     let atlas = folder.path().join("stopped");
     let mut stops = 0;
     for patience in [1, 3, 0, 9, 4, 14, 30, 25, 1000] {
-        let stopper = StopAfter(std::cell::Cell::new(patience));
+        let stopper = StopAfter(Cell::new(patience));
         let outcome = catch_unwind(AssertUnwindSafe(|| scan(&params(&inputs, &atlas), &stopper)));
         match outcome {
             Err(_) => stops += 1,
@@ -267,22 +267,14 @@ fn many_links_spill() {
     let atlas = folder.path().join("atlas");
     let sources: Arc<[Source]> = discover(&inputs, &Options::default()).unwrap().into();
     let params = params(&inputs, &atlas);
-    let (staging, _) = Staging::open(&atlas, stage_params(&params, &sources)).unwrap();
-    let mut writer = Writer::new(&params, &sources, staging, State::new(sources.len()), &Quiet).unwrap();
-    let options = params.options.clone();
-    read::read_all(
-        &params,
-        &options,
-        Tasks::new(Arc::clone(&sources), Arc::new(options.clone())),
-        &mut writer,
-        &sources,
-    )
-    .unwrap();
-    writer.finish_reading().unwrap();
-    let spilled = links::resolve(&mut writer, MemoryBudget::from_bytes(400 << 10)).unwrap();
-    assert!(spilled > 0, "four hundred kilobytes do not hold a megabyte of links");
-    let summary = writer.publish(&params, &sources).unwrap();
-    assert_eq!(summary.links, pages * pages);
+    let scan = Scan::new(params, sources);
+    let mut work = Work::open(&scan, &Quiet).unwrap();
+    read(&mut work).unwrap();
+    work.commit().unwrap();
+    links::resolve(&mut work, MemoryBudget::from_bytes(400 << 10)).unwrap();
+    assert!(work.state.spilled_bytes > 0, "four hundred kilobytes do not hold a megabyte of links");
+    work.commit().unwrap();
+    assert_eq!(work.publish().unwrap().links, pages * pages);
 }
 
 #[test]

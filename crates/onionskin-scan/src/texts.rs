@@ -54,7 +54,7 @@ pub fn read_texts<E>(
     params: &TextsParams,
     mut each: impl FnMut(&DocumentRow<'_>, Option<&str>) -> Result<(), E>,
 ) -> Result<Vec<LostInput>, TextsError<E>> {
-    let mut options = reading_options(atlas.manifest());
+    let mut options = reading_options(atlas).map_err(Box::new)?;
     options.extract.pdf_worker.clone_from(&params.pdf_worker);
     let options = Arc::new(options);
     let documents = atlas.documents().map_err(Box::new)?;

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use onionskin_store::schema::LevelName;
 use onionskin_store::table::{ClusterStatsRow, CollectionGroupRow, CollectionRow, CopyKind};
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 
 use crate::SearchError;
 
@@ -100,14 +100,14 @@ pub struct Copies {
 impl Copies {
     /// Reads the tables that the atlas has. A part of the budget that is too small for them is an error.
     pub fn read(atlas: &Atlas, budget: MemoryBudget) -> Result<Copies, SearchError> {
-        let rows = |table: &str| atlas.manifest().tables.get(table).map_or(0, |table| table.rows);
-        let documents = rows("documents");
+        let rows = |table: TableName| atlas.rows(&table);
+        let documents = rows(TableName::Documents);
         let size = |n: u64, each: usize| n.saturating_mul(each as u64);
         let needed = size(documents, 12)
-            + size(rows("clusters"), size_of::<Member>())
-            + size(rows("cluster_stats"), size_of::<ClusterStatsRow>() + 4)
-            + size(rows("collection_pages"), size_of::<Place>() + 4)
-            + size(rows("collections") + rows("collection_groups"), 400);
+            + size(rows(TableName::Clusters), size_of::<Member>())
+            + size(rows(TableName::ClusterStats), size_of::<ClusterStatsRow>() + 4)
+            + size(rows(TableName::CollectionPages), size_of::<Place>() + 4)
+            + size(rows(TableName::Collections) + rows(TableName::CollectionGroups), 400);
         if needed > budget.bytes() {
             return Err(SearchError::Memory { needed, budget: budget.bytes() });
         }
@@ -144,7 +144,7 @@ impl Copies {
     }
 
     fn read_clusters(&mut self, atlas: &Atlas) -> Result<(), SearchError> {
-        if !atlas.has("clusters") {
+        if !atlas.has(&TableName::Clusters) {
             return Ok(());
         }
         for row in atlas.clusters()? {
@@ -168,7 +168,7 @@ impl Copies {
             }
             self.cluster_of[at] = row.cluster;
         }
-        if atlas.has("cluster_stats") {
+        if atlas.has(&TableName::ClusterStats) {
             for row in atlas.cluster_stats()? {
                 let row = row?;
                 if row.cluster as usize != self.stats.len() {
@@ -181,7 +181,7 @@ impl Copies {
     }
 
     fn read_collections(&mut self, atlas: &Atlas) -> Result<(), SearchError> {
-        if !atlas.has("collection_groups") {
+        if !atlas.has(&TableName::CollectionGroups) {
             return Ok(());
         }
         for row in atlas.collection_groups()? {

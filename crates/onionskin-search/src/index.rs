@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use onionskin_extract::url::{normalize, site};
 use onionskin_scan::texts::{LostInput, TextsError, TextsParams, read_texts};
 use onionskin_store::table::DocumentRow;
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 use onionskin_store::{Event, Progress};
 use serde_json::{Value, json};
 use tantivy::indexer::NoMergePolicy;
@@ -153,7 +153,7 @@ fn folder_of(atlas: &Atlas, folder: Option<&Path>) -> PathBuf {
 
 /// What an index must have been made from: the documents of the scan, by the checksums of their files.
 fn key_of(atlas: &Atlas) -> Result<Value, SearchError> {
-    let files = atlas.table("documents")?.files.iter().map(|file| format!("{:016x}", file.xxh3));
+    let files = atlas.table(&TableName::Documents)?.files.iter().map(|file| format!("{:016x}", file.xxh3));
     Ok(json!({ "format": FORMAT, "documents": files.collect::<Vec<_>>() }))
 }
 
@@ -188,7 +188,7 @@ impl Index {
             .map_err(failed)?;
         let searcher = reader.searcher();
         let segments = segments_of(&searcher).map_err(failed)?;
-        let rows = atlas.table("documents")?.rows;
+        let rows = atlas.table(&TableName::Documents)?.rows;
         let documents =
             u32::try_from(searcher.num_docs()).ok().filter(|documents| u64::from(*documents) == rows);
         let (Some(segments), Some(documents)) = (segments, documents) else {

@@ -1,7 +1,7 @@
 //! Links between documents, both ways, in memory: four bytes each way a link, and as many a document.
 
 use onionskin_search::SearchError;
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 
 /// Where links lead, by document.
 #[derive(Debug, Default)]
@@ -49,8 +49,7 @@ pub struct Links {
 impl Links {
     /// Reads them; `None` when there are none, or more than the budget allows.
     pub fn read(atlas: &Atlas, budget: MemoryBudget) -> Result<Option<Links>, SearchError> {
-        let rows = |table: &str| atlas.manifest().tables.get(table).map_or(0, |table| table.rows);
-        let (documents, links) = (rows("documents"), rows("links"));
+        let (documents, links) = (atlas.rows(&TableName::Documents), atlas.rows(&TableName::Links));
         // The table itself, both directions, and where they begin.
         let needed = links.saturating_mul(16).saturating_add(documents.saturating_mul(16));
         if links == 0 || needed > budget.bytes() || links > u64::from(u32::MAX) {

@@ -42,6 +42,12 @@ impl Clustering {
     }
 }
 
+impl std::fmt::Display for Clustering {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 impl std::str::FromStr for Clustering {
     type Err = String;
 

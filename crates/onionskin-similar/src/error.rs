@@ -1,8 +1,9 @@
 //! What can go wrong in a search for copies.
 
+use onionskin_store::cancel::Cancelled;
 use onionskin_store::raw::RawError;
 use onionskin_store::sort::SortError;
-use onionskin_store::{AtlasError, IoError, MemoryBudget, StagingError, TableError};
+use onionskin_store::{AtlasError, IoError, StagingError, TableError, TooLittleMemory};
 
 /// Why a search for copies ended.
 #[derive(Debug, thiserror::Error)]
@@ -51,13 +52,11 @@ pub enum SimilarError {
         hint: String,
     },
     /// Too little memory to begin.
-    #[error("needs at least {least} of memory, not {given}")]
-    TooLittleMemory {
-        /// What it was given.
-        given: MemoryBudget,
-        /// What it needs.
-        least: MemoryBudget,
-    },
+    #[error(transparent)]
+    TooLittleMemory(#[from] TooLittleMemory),
+    /// Stopped from outside.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The answer, or the way to it, is larger than the disk.
     #[error("{what} would take {needed} bytes of disk, {free} are free\nhint: {hint}")]
     TooLarge {

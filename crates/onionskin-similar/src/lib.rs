@@ -36,8 +36,8 @@ pub use membership::{Membership, MembershipError, Memberships};
 pub use overlap::{Engine, JoinStats, join};
 pub use sets::{Bits, ChunkSets, SetCursor, SetReader, SetSource};
 pub use stage::{
-    ClusterSummary, FilterChoice, IterationSummary, ParagraphSummary, Reclustering, Search, SimilarParams,
-    SimilarSummary, levels, recluster, similar,
+    ClusterSummary, FilterChoice, FoundRecord, IterationSummary, LevelRecord, ParagraphSummary, Reclustering,
+    Search, SearchRecord, SimilarParams, SimilarRecord, SimilarSummary, levels, recluster, similar,
 };
 pub use survivor::Survivor;
 pub use verify::{Candidates, SharedPair, VerifyStats, count_shared};

@@ -10,10 +10,9 @@ use crate::cluster::{ClusterSink, Clustering};
 use crate::{Resources, SimilarError};
 use onionskin_store::sort::{Record, SortError, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
-use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError};
-use serde_json::Value;
+use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError, TableName};
 
-use crate::{Reclustering, recluster};
+use crate::{Reclustering, SimilarRecord, recluster};
 
 /// A document that has copies, or is one.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -162,12 +161,12 @@ pub fn from_clusters_table(
     memory: MemoryBudget,
     work_dir: &Path,
 ) -> Result<Memberships, MembershipError> {
-    let similar = atlas.manifest().stages.get("similar");
-    if similar.and_then(|stage| stage.get("cluster")).and_then(Value::as_str) == Some("transitive") {
+    let similar = atlas.record::<SimilarRecord>()?.unwrap_or_default();
+    if similar.search.cluster == Some(Clustering::Transitive) {
         return Err(MembershipError::Transitive);
     }
     let mut params = SortParams::new(work_dir, memory);
-    params.expected_records = Some(atlas.table("clusters")?.rows);
+    params.expected_records = Some(atlas.table(&TableName::Clusters)?.rows);
     let mut sorter = Sorter::new(params)?;
     let mut stats = atlas.cluster_stats()?;
     let mut of: Option<Open> = None;

@@ -15,13 +15,13 @@
 mod filter;
 mod iterations;
 pub mod levels;
+mod record;
 mod reread;
 mod state;
 mod tables;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::candidates::CandidateStats;
 use crate::cluster::Clustering;
@@ -36,17 +36,20 @@ use onionskin_core::{FeatureFilter, Recipe, Threshold};
 use onionskin_store::raw::RawRecords;
 use onionskin_store::schema::{ChunkingName, LevelName};
 use onionskin_store::sort::{SortParams, Sorter};
+use onionskin_store::stage::{self, Step, Work};
 use onionskin_store::staging::StageKind;
 use onionskin_store::table::Method;
-use onionskin_store::{Atlas, MemoryBudget, StageParams, Staging, Table, process};
+use onionskin_store::{
+    Atlas, Manifest, MemoryBudget, Progress, Stage, StageName, StageParams, Staging, Table, TableName,
+    TooLittleMemory,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::survivor::Survivor;
 pub use filter::FilterChoice;
 pub use iterations::IterationSummary;
-use onionskin_store::costs::{self, Cost};
-use onionskin_store::progress::{Event, Progress};
+pub use record::{FoundRecord, LevelRecord, SearchRecord, SimilarRecord};
 use reread::Reread;
 use state::State;
 pub use tables::{ClusterSummary, Reclustering, recluster};
@@ -156,10 +159,7 @@ impl SimilarParams {
 
     /// What can be said against them before there is an atlas.
     pub fn check(&self) -> Result<(), SimilarError> {
-        let least = MemoryBudget::from_bytes(SimilarParams::LEAST_MEMORY);
-        if self.memory < least {
-            return Err(SimilarError::TooLittleMemory { given: self.memory, least });
-        }
+        TooLittleMemory::check(StageName::Similar, self.memory, SimilarParams::LEAST_MEMORY)?;
         match self.search {
             Search::Resemblance { threshold: share, .. } | Search::Paragraphs { share }
                 if !(share > 0.0 && share <= 1.0) =>
@@ -195,15 +195,11 @@ impl SimilarParams {
     }
 
     /// Whether the atlas has the result of this very search.
-    pub fn is_done(&self, atlas: &Atlas) -> bool {
-        let Some(Value::Object(done)) = atlas.manifest().stages.get("similar") else { return false };
-        let mut done = done.clone();
-        done.remove("found");
+    pub fn is_done(&self, atlas: &Atlas) -> Result<bool, SimilarError> {
+        let Some(record) = atlas.record::<SimilarRecord>()? else { return Ok(false) };
         // What cannot be done was not done; doing it will tell why.
-        let same = Job::new(self, atlas).is_ok_and(|job| Value::Object(done) == job.description());
-        let levels = levels::all(&self.search, self.chunking_of(atlas).as_deref());
-        same && ["pairs", "clusters", "cluster_stats"].iter().all(|table| atlas.has(table))
-            && levels.iter().all(|level| atlas.has(&Table::Copies(level.clone()).name()))
+        let Ok(job) = Job::new(self, atlas) else { return Ok(false) };
+        Ok(record.search == SearchRecord::new(&job) && stage::is_whole(&job, atlas))
     }
 }
 
@@ -277,53 +273,14 @@ fn shared_pair(((a, b), (shared, size_a, size_b)): NearRecord) -> SharedPair {
     SharedPair { a, b, shared, size_a, size_b }
 }
 
-/// Finds the similar documents of an atlas, or goes on where an earlier run of the same search was stopped. Pairs and clusters of
-/// an earlier search are replaced when this one is done.
+/// Finds the similar documents of an atlas, or resumes an interrupted run of the same search. Pairs
+/// and clusters of an earlier search are replaced when this one is done.
 pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<SimilarSummary, SimilarError> {
-    let begun = (Instant::now(), process::cpu_seconds());
     params.check()?;
     let atlas = Atlas::open(&params.atlas)?;
     let job = Job::new(params, &atlas)?;
-    let of = levels::own(&params.search, job.chunking.as_ref().map(ChunkingName::as_str));
-    let mut tables: Vec<Table> = job.levels().into_iter().map(Table::Copies).collect();
-    if !params.for_report {
-        tables.extend([Table::Pairs, Table::Clusters, Table::ClusterStats]);
-    }
-    let mut stage = StageParams::new("similar", job.identity(), &atlas.manifest().recipe, tables);
-    stage.kind = StageKind::Extend;
-    stage.overwrite = true;
-    if !params.for_report {
-        stage.voids = Table::MIRRORS.to_vec();
-    }
-    let (staging, checkpoint) = Staging::open(&params.atlas, stage)?;
-    let state = match checkpoint {
-        None => State::default(),
-        Some(checkpoint) => State::from_json(checkpoint.state)?,
-    };
-    let resumed = state.step > 0;
-    let mut run = Run { job, staging, state, progress };
-    run.go()?;
-    let mut summary = run.publish()?;
-    summary.resumed = resumed;
-    summary.seconds = begun.0.elapsed().as_secs_f64();
-    summary.cpu_seconds = process::cpu_seconds() - begun.1;
-    summary.peak_memory = process::peak_rss();
-    let cost = Cost {
-        stage: "similar".to_owned(),
-        of,
-        seconds: summary.seconds,
-        cpu_seconds: summary.cpu_seconds,
-        peak_memory: summary.peak_memory,
-        resumed,
-    };
-    costs::record(&params.atlas, &cost, false);
-    tracing::info!(
-        stage = "similar",
-        near_pairs = summary.near_pairs,
-        clusters = summary.clusters.clusters,
-        "stage done"
-    );
-    Ok(summary)
+    let done = stage::run(&job, progress)?;
+    Ok(done.state.summary(&job, done.usage))
 }
 
 /// What is to be done, checked against the atlas.
@@ -341,7 +298,7 @@ struct Job<'a> {
 impl<'a> Job<'a> {
     fn new(params: &'a SimilarParams, atlas: &'a Atlas) -> Result<Job<'a>, SimilarError> {
         let manifest = atlas.manifest();
-        let documents = manifest.tables.get("documents").map_or(0, |table| table.rows);
+        let documents = atlas.rows(&TableName::Documents);
         let recipe: Recipe = manifest
             .recipe
             .parse()
@@ -387,14 +344,14 @@ impl<'a> Job<'a> {
             .tables
             .iter()
             .filter(|(name, _)| {
-                let scanned = ["documents", "sites", "links", "sketches", "features"];
-                scanned.contains(&name.as_str()) || name.starts_with("chunks.")
+                use TableName::{Chunks, Documents, Features, Links, Sites, Sketches};
+                matches!(name, Documents | Sites | Links | Sketches | Features | Chunks(_))
             })
             .flat_map(|(_, table)| {
                 table.files.iter().map(|file| json!(format!("{}:{:016x}", file.path, file.xxh3)))
             })
             .collect();
-        let mut identity = self.description();
+        let mut identity = serde_json::to_value(SearchRecord::new(self)).unwrap_or_default();
         identity["inputs"] = Value::Array(inputs);
         identity["for_report"] = json!(self.params.for_report);
         identity
@@ -405,76 +362,88 @@ impl<'a> Job<'a> {
         levels::all(&self.params.search, self.chunking.as_ref().map(ChunkingName::as_str))
     }
 
-    /// For the manifest.
-    fn description(&self) -> Value {
-        let params = self.params;
-        let mut value = json!({
-            "method": params.search.method().as_str(),
-            "chunking": self.chunking.as_ref().map(ChunkingName::as_str),
-            "cluster": params.clustering.as_str(),
-            "survivor": params.survivor.to_string(),
-            "measure_recall": params.measure_recall,
-        });
-        match &params.search {
-            Search::Exact => {}
-            Search::Resemblance { threshold, exact, .. } => {
-                value["threshold"] = json!(threshold);
-                value["exact"] = json!(exact);
-                value["filter"] = json!(self.filter.as_ref().map(|filter| filter.filter.to_string()));
-            }
-            // The engine is not told: all give the same.
-            Search::Overlap { threshold, .. } => value["threshold"] = json!(threshold.get()),
-            Search::Paragraphs { share } => value["threshold"] = json!(share),
-            Search::Subcollections { iterations, of } => {
-                value["threshold"] = json!(1.0);
-                value["iterations"] = json!(iterations);
-                value["of"] = json!(of);
-            }
-        }
-        value
-    }
-}
-
-/// A step of the search.
-type StepFn<R> = fn(&mut R) -> Result<(), SimilarError>;
-
-struct Run<'a> {
-    job: Job<'a>,
-    staging: Staging,
-    state: State,
-    progress: &'a dyn Progress,
-}
-
-impl Run<'_> {
-    fn resources(&self) -> Resources {
-        let memory = self.job.params.memory.bytes();
+    fn resources(&self, staging: &Staging) -> Resources {
+        let memory = self.params.memory.bytes();
         let memory = MemoryBudget::from_bytes((memory - FIXED_BYTES.min(memory / 2)) / 10 * 9);
-        Resources { memory, threads: self.job.params.threads.max(1), work_dir: self.staging.work_dir() }
+        Resources { memory, threads: self.params.threads.max(1), work_dir: staging.work_dir() }
+    }
+}
+
+impl Stage for Job<'_> {
+    const NAME: StageName = StageName::Similar;
+    const LEAST_MEMORY: u64 = SimilarParams::LEAST_MEMORY;
+    type State = State;
+    type Error = SimilarError;
+
+    fn place(&self) -> (&Path, MemoryBudget) {
+        (&self.params.atlas, self.params.memory)
     }
 
-    fn go(&mut self) -> Result<(), SimilarError> {
-        let steps: [(&'static str, StepFn<Self>); 5] = [
-            ("finding exact copies", Run::find_exact),
-            ("finding candidates", Run::find_candidates),
-            ("verifying pairs", Run::find_pairs),
-            ("measuring recall", Run::measure_recall),
-            ("making clusters", Run::make_tables),
-        ];
-        for (number, (name, step)) in (1..).zip(steps) {
-            if self.state.step < number {
-                self.progress.event(Event::Step { name });
-                step(self)?;
-                self.state.step = number;
-                self.staging.commit(self.state.to_json()?)?;
-            }
+    fn staging(&self) -> StageParams {
+        let mut tables: Vec<Table> = self.levels().into_iter().map(Table::Copies).collect();
+        let recipe = &self.atlas.manifest().recipe;
+        let mut voids = Vec::new();
+        if !self.params.for_report {
+            tables.extend([Table::Pairs, Table::Clusters, Table::ClusterStats]);
+            voids.extend(Table::MIRRORS);
         }
-        Ok(())
+        let stage = StageParams::new(StageName::Similar, self.identity(), recipe, tables);
+        StageParams { kind: StageKind::Extend, overwrite: true, voids, ..stage }
+    }
+
+    fn begin(&self) -> State {
+        State::default()
+    }
+
+    fn steps(&self) -> Vec<Step<'_, Self>> {
+        vec![
+            Step::new("finding exact copies", |work| Run(work).find_exact()),
+            Step::new("finding candidates", |work| Run(work).find_candidates()),
+            Step::new("verifying pairs", |work| Run(work).find_pairs()),
+            Step::new("measuring recall", |work| Run(work).measure_recall()),
+            Step::new("making clusters", |work| Run(work).make_tables()),
+        ]
+    }
+
+    fn describe(&self, state: &State, manifest: &mut Manifest) {
+        for level in self.levels() {
+            manifest.stages.set_level(&level, &levels::described(&level, self, state));
+        }
+        if self.params.for_report {
+            return;
+        }
+        manifest.stages.set(&SimilarRecord { search: SearchRecord::new(self), found: state.found() });
+        if !manifest.tables.contains_key(&TableName::Collections) {
+            manifest.stages.remove(StageName::Collections);
+            manifest.counts.retain(|name, _| !name.starts_with("collections."));
+        }
+        for (name, count) in [
+            ("similar.exact_copies", state.exact.copies),
+            ("similar.near_pairs", state.near_pairs),
+            ("similar.clusters", state.clusters.clusters),
+            ("similar.clustered_documents", state.clusters.documents),
+        ] {
+            manifest.counts.insert(name.to_owned(), count);
+        }
+    }
+
+    fn cost_of(&self) -> String {
+        levels::own(&self.params.search, self.chunking.as_ref().map(ChunkingName::as_str))
+    }
+}
+
+/// The steps of a search.
+struct Run<'w, 'a, 'j>(&'w mut Work<'a, Job<'j>>);
+
+impl Run<'_, '_, '_> {
+    fn resources(&self) -> Resources {
+        self.0.stage.resources(&self.0.staging)
     }
 
     fn find_exact(&mut self) -> Result<(), SimilarError> {
         let resources = self.resources();
-        let staging = &mut self.staging;
-        self.state.exact = exact_copies(self.job.atlas, &resources, |doc, centre| {
+        let staging = &mut self.0.staging;
+        self.0.state.exact = exact_copies(self.0.stage.atlas, &resources, |doc, centre| {
             Ok(staging.raw::<(u32, u32)>(COPIES)?.push(&(doc, centre))?)
         })?
         .into();
@@ -483,24 +452,24 @@ impl Run<'_> {
 
     /// One bit for every document that is a copy of another.
     fn folded(&self) -> Result<Arc<Bits>, SimilarError> {
-        let mut folded = Bits::new(self.job.documents);
-        for copy in self.staging.raw_records::<(u32, u32)>(COPIES) {
+        let mut folded = Bits::new(self.0.stage.documents);
+        for copy in self.0.staging.raw_records::<(u32, u32)>(COPIES) {
             folded.set(copy?.0);
         }
         Ok(Arc::new(folded))
     }
 
     fn sets(&self) -> Result<Option<ChunkSets>, SimilarError> {
-        let sets = match (&self.job.elsewhere, &self.job.chunking) {
+        let sets = match (&self.0.stage.elsewhere, &self.0.stage.chunking) {
             (Some(elsewhere), Some(_)) => ChunkSets::from_source(Arc::clone(elsewhere)),
-            (None, Some(chunking)) => ChunkSets::of_atlas(self.job.atlas, chunking)?,
+            (None, Some(chunking)) => ChunkSets::of_atlas(self.0.stage.atlas, chunking)?,
             (_, None) => return Ok(None),
         };
         Ok(Some(sets.without(self.folded()?)))
     }
 
     fn find_candidates(&mut self) -> Result<(), SimilarError> {
-        let Some(filter) = &self.job.filter else { return Ok(()) };
+        let Some(filter) = &self.0.stage.filter else { return Ok(()) };
         let resources = self.resources();
         let folded = self.folded()?;
         // Larger document first: in this order they are verified.
@@ -509,117 +478,90 @@ impl Run<'_> {
         let mut candidate = |a: u32, b: u32| {
             if a != b { Ok(pairs.push((a.max(b), a.min(b)))?) } else { Ok(()) }
         };
-        self.state.candidates =
-            filter::find(&self.job, filter, &folded, &resources.share(3, 4), &mut candidate)?.into();
+        self.0.state.candidates =
+            filter::find(&self.0.stage, filter, &folded, &resources.share(3, 4), &mut candidate)?.into();
         for pair in pairs.finish()? {
             let (b, a) = pair?;
-            self.staging.raw::<(u32, u32)>(CANDIDATES)?.push(&(a, b))?;
+            self.0.staging.raw::<(u32, u32)>(CANDIDATES)?.push(&(a, b))?;
         }
         Ok(())
     }
 
     fn find_pairs(&mut self) -> Result<(), SimilarError> {
-        let (Some(sets), Some(bound)) = (self.sets()?, self.job.params.search.bound()) else { return Ok(()) };
+        let (Some(sets), Some(bound)) = (self.sets()?, self.0.stage.params.search.bound()) else {
+            return Ok(());
+        };
         let resources = self.resources();
         let sort = SortParams::new(&resources.work_dir, resources.memory.share(1, 8));
         let mut near = Sorter::<NearRecord>::new(sort)?;
         let mut emit = |pair: SharedPair| Ok(near.push(near_record(pair))?);
-        let documents = self.job.documents;
-        match &self.job.params.search {
+        let documents = self.0.stage.documents;
+        match &self.0.stage.params.search {
             Search::Exact => {}
             Search::Resemblance { exact: false, .. } => {
                 let mut candidates = Candidates::new(documents, &resources.share(1, 8))?;
-                for pair in self.staging.raw_records::<(u32, u32)>(CANDIDATES) {
+                for pair in self.0.staging.raw_records::<(u32, u32)>(CANDIDATES) {
                     let (a, b) = pair?;
                     candidates.push(a, b)?;
                 }
                 let verified =
                     count_shared(&sets, candidates, Some(bound), &resources.share(3, 4), &mut emit)?;
-                self.state.verified = verified.into();
+                self.0.state.verified = verified.into();
             }
             Search::Resemblance { .. } => {
-                self.state.join =
+                self.0.state.join =
                     join(&sets, documents, bound, Engine::Prefix, &resources.share(7, 8), &mut emit)?.into();
             }
             Search::Overlap { engine, .. } => {
-                self.state.join =
+                self.0.state.join =
                     join(&sets, documents, bound, *engine, &resources.share(7, 8), &mut emit)?.into();
             }
             Search::Paragraphs { share } => {
-                let staging = &mut self.staging;
+                let staging = &mut self.0.staging;
                 let mut equal =
                     |pair: SharedPair| Ok(staging.raw::<(u32, u32)>(DUPLICATES)?.push(&(pair.b, pair.a))?);
                 let resources = resources.share(7, 8);
                 let found = tables::paragraphs(&sets, documents, *share, &resources, &mut equal, &mut emit)?;
-                self.state.paragraphs = Some(found);
+                self.0.state.paragraphs = Some(found);
             }
             Search::Subcollections { iterations, of } => {
-                let deal = iterations::Deal::new(*iterations, *of, self.job.atlas.manifest().seed);
-                let copies = || self.staging.raw_records::<(u32, u32)>(COPIES);
+                let deal = iterations::Deal::new(*iterations, *of, self.0.stage.atlas.manifest().seed);
+                let copies = || self.0.staging.raw_records::<(u32, u32)>(COPIES);
                 let resources = resources.share(7, 8);
                 let found = iterations::search(&sets, documents, deal, &copies, &resources, &mut emit)?;
-                self.state.iterations = Some(found);
+                self.0.state.iterations = Some(found);
             }
         }
         let near = near.finish()?;
         for pair in near {
-            self.staging.raw::<NearRecord>(NEAR)?.push(&pair?)?;
-            self.state.near_pairs += 1;
+            self.0.staging.raw::<NearRecord>(NEAR)?.push(&pair?)?;
+            self.0.state.near_pairs += 1;
         }
         Ok(())
     }
 
     fn measure_recall(&mut self) -> Result<(), SimilarError> {
-        let by_features = self.job.filter.is_some();
-        let (Some(sets), Some(bound)) = (self.sets()?, self.job.params.search.bound()) else { return Ok(()) };
+        let by_features = self.0.stage.filter.is_some();
+        let (Some(sets), Some(bound)) = (self.sets()?, self.0.stage.params.search.bound()) else {
+            return Ok(());
+        };
         // Reading all texts three times again would cost more than the search.
-        if !by_features || !self.job.params.measure_recall || self.job.elsewhere.is_some() {
+        if !by_features || !self.0.stage.params.measure_recall || self.0.stage.elsewhere.is_some() {
             return Ok(());
         }
-        let files = self.staging.raw_files(NEAR);
+        let files = self.0.staging.raw_files(NEAR);
         let pairs = || near_pairs(&files);
-        let seed = self.job.atlas.manifest().seed;
-        let recall = recall::measure(&sets, self.job.documents, bound, seed, &pairs, &self.resources())?;
-        self.state.recall = Some(recall.into());
+        let seed = self.0.stage.atlas.manifest().seed;
+        let recall = recall::measure(&sets, self.0.stage.documents, bound, seed, &pairs, &self.resources())?;
+        self.0.state.recall = Some(recall.into());
         Ok(())
     }
 
     fn make_tables(&mut self) -> Result<(), SimilarError> {
         let resources = self.resources();
         let sets = self.sets()?;
-        self.state.clusters = tables::write(&mut self.staging, &self.job, sets.as_ref(), &resources)?;
+        self.0.state.clusters = tables::write(&mut self.0.staging, &self.0.stage, sets.as_ref(), &resources)?;
         Ok(())
-    }
-
-    fn publish(self) -> Result<SimilarSummary, SimilarError> {
-        let Run { job, staging, state, .. } = self;
-        let levels = levels::described(&job, &state);
-        let for_report = job.params.for_report;
-        let mut description = job.description();
-        if let Value::Object(description) = &mut description {
-            description.insert("found".to_owned(), state.found());
-        }
-        let manifest_counts = [
-            ("similar.exact_copies", state.exact.copies),
-            ("similar.near_pairs", state.near_pairs),
-            ("similar.clusters", state.clusters.clusters),
-            ("similar.clustered_documents", state.clusters.documents),
-        ];
-        staging.publish(|manifest| {
-            manifest.stages.extend(levels);
-            if for_report {
-                return;
-            }
-            manifest.stages.insert("similar".to_owned(), description);
-            if !manifest.tables.contains_key("collections") {
-                manifest.stages.remove("collections");
-                manifest.counts.retain(|name, _| !name.starts_with("collections."));
-            }
-            for (name, count) in manifest_counts {
-                manifest.counts.insert(name.to_owned(), count);
-            }
-        })?;
-        Ok(state.summary(&job))
     }
 }
 

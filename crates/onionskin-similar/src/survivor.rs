@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use crate::cluster::{Attributes, Rows};
 use crate::{Resources, SimilarError};
-use onionskin_store::Atlas;
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::table::DocumentRow;
+use onionskin_store::{Atlas, TableName};
 
 /// The rule. Among equals the smallest document is taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Survivor {
 fn links_in(atlas: &Atlas, resources: &Resources) -> Result<Rows<'static, u32>, SimilarError> {
     let mut targets =
         Sorter::<u32>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 10)))?;
-    if atlas.has("links") {
+    if atlas.has(&TableName::Links) {
         for link in atlas.links()? {
             let (src, dest) = link?;
             if src != dest {

@@ -5,9 +5,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
+
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, ManifestError, TableEntry};
-use crate::schema::{ChunkingName, LevelName, Table};
+use crate::schema::{ChunkingName, LevelName, Table, TableName};
+use crate::stage::StageRecord;
 use crate::storage::{Disk, Storage, checksum_file, list, replace_file};
 use crate::table::{
     ChunksReader, ClusterStatsReader, ClustersReader, CollectionGroupsReader, CollectionPagesReader,
@@ -55,7 +58,7 @@ pub enum AtlasError {
         /// The atlas.
         dir: PathBuf,
         /// The table.
-        table: String,
+        table: TableName,
         /// The tables it has.
         tables: String,
     },
@@ -79,7 +82,7 @@ pub enum VerifyDepth {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The table.
-    pub table: String,
+    pub table: TableName,
     /// Path inside the atlas.
     pub file: String,
     /// What is wrong.
@@ -135,43 +138,66 @@ impl Atlas {
     }
 
     /// Whether it has a table.
-    pub fn has(&self, table: &str) -> bool {
+    pub fn has(&self, table: &TableName) -> bool {
         self.manifest.tables.contains_key(table)
+    }
+
+    /// Rows of a table; none when it has no such table.
+    pub fn rows(&self, table: &TableName) -> u64 {
+        self.manifest.tables.get(table).map_or(0, |entry| entry.rows)
+    }
+
+    /// What the manifest records of a stage; `None` when the stage was not run.
+    pub fn record<R: StageRecord>(&self) -> Result<Option<R>, AtlasError> {
+        self.manifest.stages.get().map_err(|source| self.unusable(source))
+    }
+
+    /// What the manifest records of a level; `None` when the level was not searched for.
+    pub fn level<R: DeserializeOwned>(&self, level: &LevelName) -> Result<Option<R>, AtlasError> {
+        self.manifest.stages.level(level).map_err(|source| self.unusable(source))
+    }
+
+    fn unusable(&self, source: ManifestError) -> AtlasError {
+        AtlasError::Manifest { path: self.dir.join(MANIFEST_FILE), source }
     }
 
     /// The chunkings it has chunks of, in order of name.
     pub fn chunkings(&self) -> Vec<ChunkingName> {
-        let names = self.manifest.tables.keys().filter_map(|name| name.strip_prefix("chunks."));
-        names.filter_map(ChunkingName::new).collect()
+        let chunking = |name: &TableName| match name {
+            TableName::Chunks(chunking) => Some(chunking.clone()),
+            _ => None,
+        };
+        self.manifest.tables.keys().filter_map(chunking).collect()
     }
 
     /// The entry of a table.
-    pub fn table(&self, name: &str) -> Result<&TableEntry, AtlasError> {
+    pub fn table(&self, name: &TableName) -> Result<&TableEntry, AtlasError> {
+        let tables = || self.manifest.tables.keys().map(ToString::to_string).collect::<Vec<_>>();
         self.manifest.tables.get(name).ok_or_else(|| AtlasError::NoTable {
             dir: self.dir.clone(),
-            table: name.to_owned(),
-            tables: self.manifest.tables.keys().cloned().collect::<Vec<_>>().join(", "),
+            table: name.clone(),
+            tables: tables().join(", "),
         })
     }
 
     /// The files of a table, in order.
-    pub fn files(&self, name: &str) -> Result<Vec<PathBuf>, AtlasError> {
+    pub fn files(&self, name: &TableName) -> Result<Vec<PathBuf>, AtlasError> {
         Ok(self.table(name)?.files.iter().map(|file| self.dir.join(&file.path)).collect())
     }
 
     /// Reads `documents`.
     pub fn documents(&self) -> Result<DocumentsReader, AtlasError> {
-        Ok(DocumentsReader::new(self.files("documents")?))
+        Ok(DocumentsReader::new(self.files(&TableName::Documents)?))
     }
 
     /// Reads `sites`.
     pub fn sites(&self) -> Result<SitesReader, AtlasError> {
-        Ok(SitesReader::new(self.files("sites")?))
+        Ok(SitesReader::new(self.files(&TableName::Sites)?))
     }
 
     /// Reads `links`.
     pub fn links(&self) -> Result<IdPairsReader, AtlasError> {
-        Ok(IdPairsReader::new(Table::Links, self.files("links")?))
+        Ok(IdPairsReader::new(Table::Links, self.files(&TableName::Links)?))
     }
 
     /// Reads the chunks of a chunking.
@@ -182,8 +208,11 @@ impl Atlas {
 
     /// The levels it knows copies of, in order of name.
     pub fn levels(&self) -> Vec<LevelName> {
-        let names = self.manifest.tables.keys().filter_map(|name| name.strip_prefix("copies."));
-        names.filter_map(LevelName::new).collect()
+        let level = |name: &TableName| match name {
+            TableName::Copies(level) => Some(level.clone()),
+            _ => None,
+        };
+        self.manifest.tables.keys().filter_map(level).collect()
     }
 
     /// Reads the copies of a level: documents, each with the original it is a copy of, originals included.
@@ -195,47 +224,47 @@ impl Atlas {
 
     /// Reads `sketches`.
     pub fn sketches(&self) -> Result<SketchesReader, AtlasError> {
-        Ok(SketchesReader::new(self.files("sketches")?))
+        Ok(SketchesReader::new(self.files(&TableName::Sketches)?))
     }
 
     /// Reads `features`.
     pub fn features(&self) -> Result<FeaturesReader, AtlasError> {
-        Ok(FeaturesReader::new(self.files("features")?))
+        Ok(FeaturesReader::new(self.files(&TableName::Features)?))
     }
 
     /// Reads `pairs`.
     pub fn pairs(&self) -> Result<PairsReader, AtlasError> {
-        Ok(PairsReader::new(self.files("pairs")?))
+        Ok(PairsReader::new(self.files(&TableName::Pairs)?))
     }
 
     /// Reads `clusters`.
     pub fn clusters(&self) -> Result<ClustersReader, AtlasError> {
-        Ok(ClustersReader::new(self.files("clusters")?))
+        Ok(ClustersReader::new(self.files(&TableName::Clusters)?))
     }
 
     /// Reads `cluster_stats`.
     pub fn cluster_stats(&self) -> Result<ClusterStatsReader, AtlasError> {
-        Ok(ClusterStatsReader::new(self.files("cluster_stats")?))
+        Ok(ClusterStatsReader::new(self.files(&TableName::ClusterStats)?))
     }
 
     /// Reads `collections`.
     pub fn collections(&self) -> Result<CollectionsReader, AtlasError> {
-        Ok(CollectionsReader::new(self.files("collections")?))
+        Ok(CollectionsReader::new(self.files(&TableName::Collections)?))
     }
 
     /// Reads `collection_pages`.
     pub fn collection_pages(&self) -> Result<CollectionPagesReader, AtlasError> {
-        Ok(CollectionPagesReader::new(self.files("collection_pages")?))
+        Ok(CollectionPagesReader::new(self.files(&TableName::CollectionPages)?))
     }
 
     /// Reads `collection_groups`.
     pub fn collection_groups(&self) -> Result<CollectionGroupsReader, AtlasError> {
-        Ok(CollectionGroupsReader::new(self.files("collection_groups")?))
+        Ok(CollectionGroupsReader::new(self.files(&TableName::CollectionGroups)?))
     }
 
     /// Reads `url_rules`.
     pub fn url_rules(&self) -> Result<UrlRulesReader, AtlasError> {
-        Ok(UrlRulesReader::new(self.files("url_rules")?))
+        Ok(UrlRulesReader::new(self.files(&TableName::UrlRules)?))
     }
 
     /// Reads any table as batches.
@@ -294,7 +323,7 @@ impl Atlas {
 
     fn verify_file(
         &self,
-        table: &str,
+        table: &TableName,
         file: &FileEntry,
         depth: VerifyDepth,
         rows: &mut u64,
@@ -311,7 +340,7 @@ impl Atlas {
         if xxh3 != file.xxh3 {
             return Err(format!("checksum {xxh3:016x}, should be {:016x}", file.xxh3));
         }
-        let Some(table) = table_of_name(table).filter(|_| depth == VerifyDepth::Rows) else { return Ok(()) };
+        let Some(table) = table.table().filter(|_| depth == VerifyDepth::Rows) else { return Ok(()) };
         let mut reader = TableReader::new(table, [Input::from(path)]);
         let mut found = 0;
         while let Some((batch, _)) = reader.next_batch().map_err(|e| e.to_string())? {
@@ -320,28 +349,6 @@ impl Atlas {
         *rows += found;
         if found != file.rows { Err(format!("{found} rows, should be {}", file.rows)) } else { Ok(()) }
     }
-}
-
-/// The table of a name in a manifest, for reading: list lengths are the file's to say. `None` for a name that is none of ours.
-pub fn table_of_name(name: &str) -> Option<Table> {
-    Some(match name {
-        "documents" => Table::Documents,
-        "sites" => Table::Sites,
-        "links" => Table::Links,
-        "sketches" => Table::Sketches { len: 1 },
-        "features" => Table::Features { len: 1 },
-        "pairs" => Table::Pairs,
-        "clusters" => Table::Clusters,
-        "cluster_stats" => Table::ClusterStats,
-        "collections" => Table::Collections,
-        "collection_pages" => Table::CollectionPages,
-        "collection_groups" => Table::CollectionGroups,
-        "url_rules" => Table::UrlRules,
-        other => match other.strip_prefix("copies.") {
-            Some(level) => Table::Copies(LevelName::new(level)?),
-            None => Table::chunks(other.strip_prefix("chunks.")?)?,
-        },
-    })
 }
 
 /// The manifest of a folder; `None` when there is no such file.

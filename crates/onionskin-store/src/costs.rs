@@ -10,6 +10,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::stage::StageName;
+
 /// The name of the file.
 pub const COSTS_FILE: &str = "costs.jsonl";
 /// A longer file is not read into memory.
@@ -19,7 +21,7 @@ const MAX_BYTES: u64 = 16 << 20;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// The stage.
-    pub stage: String,
+    pub stage: StageName,
     /// What it found, where a stage finds several things: the level of a search, the condition of a merge.
     #[serde(default)]
     pub of: String,
@@ -33,8 +35,9 @@ pub struct Cost {
     pub resumed: bool,
 }
 
-/// Adds a line; with `fresh`, to an empty file.
-pub fn record(atlas: &Path, cost: &Cost, fresh: bool) {
+/// Adds a line. A scan begins an atlas, and with it an empty file.
+pub fn record(atlas: &Path, cost: &Cost) {
+    let fresh = cost.stage == StageName::Scan;
     let write = || -> std::io::Result<()> {
         let mut line = serde_json::to_vec(cost)?;
         line.push(b'\n');
@@ -65,22 +68,22 @@ mod tests {
     #[test]
     fn lines_are_added_and_bad_ones_passed_over() {
         let folder = tempfile::tempdir().unwrap();
-        let cost = |stage: &str| Cost {
-            stage: stage.to_owned(),
+        let cost = |stage| Cost {
+            stage,
             of: String::new(),
             seconds: 1.5,
             cpu_seconds: 2.5,
             peak_memory: Some(7),
             resumed: false,
         };
-        record(folder.path(), &cost("scan"), true);
-        record(folder.path(), &cost("similar"), false);
+        record(folder.path(), &cost(StageName::Scan));
+        record(folder.path(), &cost(StageName::Similar));
         let path = folder.path().join(COSTS_FILE);
         fs::write(&path, fs::read_to_string(&path).unwrap() + "{\"stage\":\"cut o").unwrap();
-        assert_eq!(costs(folder.path()), [cost("scan"), cost("similar")]);
-        record(folder.path(), &cost("scan"), true);
-        assert_eq!(costs(folder.path()), [cost("scan")]);
+        assert_eq!(costs(folder.path()), [cost(StageName::Scan), cost(StageName::Similar)]);
+        record(folder.path(), &cost(StageName::Scan));
+        assert_eq!(costs(folder.path()), [cost(StageName::Scan)]);
         assert!(costs(&folder.path().join("nowhere")).is_empty());
-        record(&folder.path().join("nowhere"), &cost("scan"), true);
+        record(&folder.path().join("nowhere"), &cost(StageName::Scan));
     }
 }

@@ -11,6 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::hex64;
+use crate::schema::TableName;
+
+mod stages;
+
+pub use stages::Stages;
 
 /// Version of the atlas format that this crate writes, and the newest it reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -36,11 +41,11 @@ pub struct Manifest {
     pub extractors: BTreeMap<String, String>,
     /// Counts of all kinds.
     pub counts: BTreeMap<String, u64>,
-    /// Parameters of the stages after the scan.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub stages: BTreeMap<String, Value>,
+    /// What was asked of each stage, and what it found.
+    #[serde(default, skip_serializing_if = "Stages::is_empty")]
+    pub stages: Stages,
     /// The tables.
-    pub tables: BTreeMap<String, TableEntry>,
+    pub tables: BTreeMap<TableName, TableEntry>,
     /// Keys that this version does not know; kept when the manifest is rewritten.
     #[serde(flatten)]
     pub more: BTreeMap<String, Value>,
@@ -108,11 +113,21 @@ pub enum ManifestError {
         /// The newest we read.
         newest: u32,
     },
+    /// The record of a stage is not one that this version knows.
+    #[error(
+        "the record of {stage} cannot be used: {reason}\nhint: run that stage again, or use the version that wrote it"
+    )]
+    Record {
+        /// The stage or level.
+        stage: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file outside the atlas, or named twice.
     #[error("table {table}: {path:?} is not a file name inside the atlas")]
     Path {
         /// The table.
-        table: String,
+        table: TableName,
         /// The path.
         path: String,
     },
@@ -120,7 +135,7 @@ pub enum ManifestError {
     #[error("table {table}: {rows} rows, but its files have {in_files}")]
     Rows {
         /// The table.
-        table: String,
+        table: TableName,
         /// Rows of the table.
         rows: u64,
         /// Rows of its files together.
@@ -145,7 +160,7 @@ impl Default for Manifest {
             inputs: Vec::new(),
             extractors: BTreeMap::new(),
             counts: BTreeMap::new(),
-            stages: BTreeMap::new(),
+            stages: Stages::default(),
             tables: BTreeMap::new(),
             more: BTreeMap::new(),
         }

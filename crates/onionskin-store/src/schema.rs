@@ -8,12 +8,15 @@
 //! integers for ids, a variable list where we write a fixed-size one, any width of string, any unit of time, columns in any
 //! order, and columns we do not know. Anything else is an error that names table, column, the type found and the type wanted.
 
+mod name;
+
 use std::fmt;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 
 use crate::table::TableError;
+pub use name::TableName;
 
 /// Elements of a list column, at most: a file that claims more is not ours.
 pub const MAX_LIST_LEN: u32 = 1 << 16;
@@ -113,9 +116,9 @@ impl Table {
         ChunkingName::new(chunking).map(Table::Chunks)
     }
 
-    /// The name that stands in manifests and error messages.
-    pub fn name(&self) -> String {
-        self.to_string()
+    /// Its name in manifests and messages.
+    pub fn name(&self) -> TableName {
+        TableName::from(self)
     }
 
     /// The folder of its files inside the atlas, with `/` between parts.
@@ -314,22 +317,7 @@ pub(crate) fn list_element(element: DataType) -> FieldRef {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Table::Documents => f.write_str("documents"),
-            Table::Sites => f.write_str("sites"),
-            Table::Links => f.write_str("links"),
-            Table::Chunks(chunking) => write!(f, "chunks.{}", chunking.0),
-            Table::Copies(level) => write!(f, "copies.{}", level.0),
-            Table::Sketches { .. } => f.write_str("sketches"),
-            Table::Features { .. } => f.write_str("features"),
-            Table::Pairs => f.write_str("pairs"),
-            Table::Clusters => f.write_str("clusters"),
-            Table::ClusterStats => f.write_str("cluster_stats"),
-            Table::Collections => f.write_str("collections"),
-            Table::CollectionPages => f.write_str("collection_pages"),
-            Table::CollectionGroups => f.write_str("collection_groups"),
-            Table::UrlRules => f.write_str("url_rules"),
-        }
+        self.name().fmt(f)
     }
 }
 
@@ -376,7 +364,7 @@ pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<usi
         let Ok(index) = found.index_of(wanted.name()) else {
             let columns = found.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ");
             return Err(TableError::MissingColumn {
-                table: table.name(),
+                table: table.to_string(),
                 file: file.to_owned(),
                 column: wanted.name().clone(),
                 columns,
@@ -392,7 +380,7 @@ pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<usi
         };
         if fit(have, &want) == Fit::Not {
             return Err(TableError::ColumnType {
-                table: table.name(),
+                table: table.to_string(),
                 file: file.to_owned(),
                 column: wanted.name().clone(),
                 found: have.to_string(),

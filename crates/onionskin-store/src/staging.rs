@@ -32,7 +32,8 @@ use serde_json::Value;
 use crate::atlas::AtlasError;
 use crate::disk::IoError;
 use crate::raw::{RawError, RawRecords, RawWriter, Record};
-use crate::schema::{ChunkingName, LevelName, Table};
+use crate::schema::{ChunkingName, LevelName, Table, TableName};
+use crate::stage::StageName;
 use crate::storage::{Disk, Storage, StorageFile};
 use crate::table::{
     ChunksWriter, ClusterStatsWriter, ClustersWriter, CollectionGroupsWriter, CollectionPagesWriter,
@@ -42,8 +43,6 @@ use crate::table::{
 use journal::{Commit, PartEntry, RawEntry};
 pub use journal::{JournalError, parse_journal_bytes};
 use lock::Lock;
-#[cfg(test)]
-pub(crate) use publish::TABLE_FOLDERS;
 
 /// Folder inside an atlas where stages work.
 pub const STAGING_DIR: &str = ".staging";
@@ -61,8 +60,8 @@ pub enum StageKind {
 /// What a stage is and what it makes.
 #[derive(Clone, Debug)]
 pub struct StageParams {
-    /// Name of the stage; also of its folder.
-    pub stage: String,
+    /// The stage, whose name is that of its directory.
+    pub stage: StageName,
     /// Whether it begins the atlas.
     pub kind: StageKind,
     /// Identity of the job: everything that changes its result, such as inputs, recipe and seed. Work is resumed only by a job
@@ -82,9 +81,9 @@ pub struct StageParams {
 
 impl StageParams {
     /// A stage that begins an atlas on disk and replaces nothing.
-    pub fn new(stage: &str, job: Value, recipe: &str, tables: Vec<Table>) -> StageParams {
+    pub fn new(stage: StageName, job: Value, recipe: &str, tables: Vec<Table>) -> StageParams {
         StageParams {
-            stage: stage.to_owned(),
+            stage,
             kind: StageKind::Create,
             job,
             recipe: recipe.to_owned(),
@@ -104,7 +103,7 @@ pub struct Checkpoint {
     /// What the caller gave to the last commit.
     pub state: Value,
     /// Rows committed, by table.
-    pub rows: BTreeMap<String, u64>,
+    pub rows: BTreeMap<TableName, u64>,
     /// Records committed, by name of the work file.
     pub records: BTreeMap<String, u64>,
 }
@@ -155,7 +154,7 @@ pub enum StagingError {
         /// The atlas.
         dir: PathBuf,
         /// The stage.
-        stage: String,
+        stage: StageName,
     },
     /// Another process has the atlas.
     #[error("another process is working on {}", dir.display())]
@@ -169,7 +168,7 @@ pub enum StagingError {
         /// The atlas.
         dir: PathBuf,
         /// The stage.
-        stage: String,
+        stage: StageName,
         /// The first difference between the two.
         difference: String,
     },
@@ -191,15 +190,25 @@ pub enum StagingError {
     #[error("stage {stage}: {name} has rows that were not committed")]
     Uncommitted {
         /// The stage.
-        stage: String,
+        stage: StageName,
         /// The table or work file.
         name: String,
+    },
+    /// The state that was committed is not one.
+    #[error(
+        "the unfinished {stage} was left by another version: {reason}\nhint: finish it with that version, or start over with overwrite"
+    )]
+    State {
+        /// The stage.
+        stage: StageName,
+        /// What is wrong with it.
+        reason: String,
     },
     /// Used after an error.
     #[error("stage {stage}: an earlier error has ended this attempt; open the stage again")]
     Poisoned {
         /// The stage.
-        stage: String,
+        stage: StageName,
     },
 }
 
@@ -287,7 +296,7 @@ pub struct Staging {
     params: StageParams,
     journal: Box<dyn StorageFile>,
     commits: Vec<Commit>,
-    slots: BTreeMap<String, Slot>,
+    slots: BTreeMap<TableName, Slot>,
     raw: BTreeMap<String, RawWriter>,
     poisoned: bool,
     // Last, so that everything is closed before others may come in.
@@ -304,12 +313,12 @@ impl std::fmt::Debug for Staging {
 }
 
 macro_rules! slot_accessor {
-    ($(#[$doc:meta])* $name:ident, $variant:ident, $writer:ty, $table:literal) => {
+    ($(#[$doc:meta])* $name:ident, $variant:ident, $writer:ty) => {
         $(#[$doc])*
         pub fn $name(&mut self) -> Result<&mut $writer, StagingError> {
-            match self.slot($table)? {
+            match self.slot(&TableName::$variant)? {
                 Slot::$variant(writer) => Ok(writer),
-                _ => Err(StagingError::Undeclared { name: $table.to_owned() }),
+                _ => Err(StagingError::Undeclared { name: TableName::$variant.to_string() }),
             }
         }
     };
@@ -328,52 +337,52 @@ impl Staging {
 
     slot_accessor!(
         /// The open part of `documents`, begun where there is none.
-        documents, Documents, DocumentsWriter, "documents"
+        documents, Documents, DocumentsWriter
     );
     slot_accessor!(
         /// The open part of `sites`, begun where there is none.
-        sites, Sites, SitesWriter, "sites"
+        sites, Sites, SitesWriter
     );
     slot_accessor!(
         /// The open part of `links`, begun where there is none.
-        links, Links, IdPairsWriter, "links"
+        links, Links, IdPairsWriter
     );
     slot_accessor!(
         /// The open part of `sketches`, begun where there is none.
-        sketches, Sketches, SketchesWriter, "sketches"
+        sketches, Sketches, SketchesWriter
     );
     slot_accessor!(
         /// The open part of `features`, begun where there is none.
-        features, Features, FeaturesWriter, "features"
+        features, Features, FeaturesWriter
     );
 
     slot_accessor!(
         /// The open part of `pairs`, begun where there is none.
-        pairs, Pairs, PairsWriter, "pairs"
+        pairs, Pairs, PairsWriter
     );
     slot_accessor!(
         /// The open part of `clusters`, begun where there is none.
-        clusters, Clusters, ClustersWriter, "clusters"
+        clusters, Clusters, ClustersWriter
     );
     slot_accessor!(
         /// The open part of `cluster_stats`, begun where there is none.
-        cluster_stats, ClusterStats, ClusterStatsWriter, "cluster_stats"
+        cluster_stats, ClusterStats, ClusterStatsWriter
     );
     slot_accessor!(
         /// The open part of `collections`, begun where there is none.
-        collections, Collections, CollectionsWriter, "collections"
+        collections, Collections, CollectionsWriter
     );
     slot_accessor!(
         /// The open part of `collection_pages`, begun where there is none.
-        collection_pages, CollectionPages, CollectionPagesWriter, "collection_pages"
+        collection_pages, CollectionPages, CollectionPagesWriter
     );
     slot_accessor!(
         /// The open part of `collection_groups`, begun where there is none.
-        collection_groups, CollectionGroups, CollectionGroupsWriter, "collection_groups"
+        collection_groups, CollectionGroups, CollectionGroupsWriter
     );
     slot_accessor!(
         /// The open part of `url_rules`, begun where there is none.
-        url_rules, UrlRules, UrlRulesWriter, "url_rules"
+        url_rules, UrlRules, UrlRulesWriter
     );
 
     /// The open part of the chunks of a chunking, begun where there is none.
@@ -381,7 +390,7 @@ impl Staging {
         let name = Table::Chunks(chunking.clone()).name();
         match self.slot(&name)? {
             Slot::Chunks(writer) => Ok(writer),
-            _ => Err(StagingError::Undeclared { name }),
+            _ => Err(StagingError::Undeclared { name: name.to_string() }),
         }
     }
 
@@ -390,21 +399,21 @@ impl Staging {
         let name = Table::Copies(level.clone()).name();
         match self.slot(&name)? {
             Slot::Copies(writer) => Ok(writer),
-            _ => Err(StagingError::Undeclared { name }),
+            _ => Err(StagingError::Undeclared { name: name.to_string() }),
         }
     }
 
-    fn slot(&mut self, name: &str) -> Result<&mut Slot, StagingError> {
+    fn slot(&mut self, name: &TableName) -> Result<&mut Slot, StagingError> {
+        let undeclared = || StagingError::Undeclared { name: name.to_string() };
         if !self.slots.contains_key(name) {
             self.ensure_usable()?;
-            let Some(table) = self.params.tables.iter().find(|table| table.name() == name).cloned() else {
-                return Err(StagingError::Undeclared { name: name.to_owned() });
-            };
+            let declared = self.params.tables.iter().find(|table| table.name() == *name);
+            let table = declared.cloned().ok_or_else(undeclared)?;
             let path = part_path(&self.stage_dir, name, self.commits.len() as u64);
             let part = self.create_part(table, &path)?;
-            self.slots.insert(name.to_owned(), Slot::new(part));
+            self.slots.insert(name.clone(), Slot::new(part));
         }
-        self.slots.get_mut(name).ok_or_else(|| StagingError::Undeclared { name: name.to_owned() })
+        self.slots.get_mut(name).ok_or_else(undeclared)
     }
 
     fn create_part(&self, table: Table, path: &Path) -> Result<PartWriter, StagingError> {
@@ -441,14 +450,14 @@ impl Staging {
     }
 
     /// The committed files of a table, in order. They can be read before they are published.
-    pub fn files(&self, table: &str) -> Vec<PathBuf> {
+    pub fn files(&self, table: &TableName) -> Vec<PathBuf> {
         let committed =
-            self.commits.iter().filter(|commit| commit.parts.iter().any(|part| part.table == table));
+            self.commits.iter().filter(|commit| commit.parts.iter().any(|part| part.table == *table));
         committed
             .map(|commit| {
                 let here = part_path(&self.stage_dir, table, commit.commit);
                 // A publication that was interrupted may have moved it already.
-                match self.params.tables.iter().find(|declared| declared.name() == table) {
+                match self.params.tables.iter().find(|declared| declared.name() == *table) {
                     Some(declared) if !here.exists() => {
                         self.dir.join(declared.folder()).join(part_name(commit.commit))
                     }
@@ -547,7 +556,7 @@ impl Staging {
     }
 
     fn ensure_usable(&self) -> Result<(), StagingError> {
-        if self.poisoned { Err(StagingError::Poisoned { stage: self.params.stage.clone() }) } else { Ok(()) }
+        if self.poisoned { Err(StagingError::Poisoned { stage: self.params.stage }) } else { Ok(()) }
     }
 }
 
@@ -580,11 +589,11 @@ fn part_name(commit: u64) -> String {
 }
 
 /// Where a part of a table is until it is published. All are in one folder, so that a commit has one folder to sync.
-fn part_path(stage_dir: &Path, table: &str, commit: u64) -> PathBuf {
+fn part_path(stage_dir: &Path, table: &TableName, commit: u64) -> PathBuf {
     stage_dir.join(staged_name(table, &part_name(commit)))
 }
 
-fn staged_name(table: &str, part: &str) -> String {
+fn staged_name(table: &TableName, part: &str) -> String {
     format!("{table}.{part}")
 }
 

@@ -24,11 +24,10 @@ use onionskin_similar::exact::exact_copies;
 use onionskin_similar::{Bits, Resources, SimilarError};
 use onionskin_store::schema::LevelName;
 use onionskin_store::sort::{SortError, SortParams, SortedStream, Sorter};
-use onionskin_store::{Atlas, AtlasError, IoError, MemoryBudget, TableError};
-use serde_json::Value;
+use onionskin_store::{Atlas, AtlasError, IoError, MemoryBudget, TableError, TableName};
 
 pub use compare::{CompareParams, compare};
-use onionskin_similar::levels;
+use onionskin_similar::{LevelRecord, SimilarRecord, levels};
 use onionskin_store::costs::costs;
 use onionskin_store::progress::{Event, Progress};
 
@@ -159,7 +158,7 @@ pub fn study(params: &ReportParams, progress: &dyn Progress) -> Result<Findings,
         names.push(levels::exact_level());
     }
     names.sort_by_key(|name| Level::spell(name.as_str()));
-    let main = study.main_level(&names);
+    let main = study.main_level(&names)?;
     let mut found = Vec::new();
     let mut sites = Vec::new();
     for (at, name) in names.iter().enumerate() {
@@ -194,18 +193,20 @@ pub fn study(params: &ReportParams, progress: &dyn Progress) -> Result<Findings,
         sites: totals.sites.len() as u64,
         links: study.links(),
         main,
-        near: near_of(manifest.stages.get("copies.paragraphs-100")),
+        near: near_of(&atlas)?,
         parts,
         copied_sites: lists::copied_sites(&atlas, &sites)?,
         site_shares: site_shares(&sites),
         collections: lists::collections(&atlas)?,
-        recall: recall_of(manifest.stages.get("similar")),
+        recall: recall_of(&atlas)?,
         reference,
         costs: costs(&params.atlas).into_iter().map(lists::cost).collect(),
         tables: manifest
             .tables
             .iter()
-            .map(|(name, table)| (name.clone(), table.rows, table.files.iter().map(|file| file.bytes).sum()))
+            .map(|(name, table)| {
+                (name.to_string(), table.rows, table.files.iter().map(|file| file.bytes).sum())
+            })
             .collect(),
         levels: found,
     })
@@ -250,7 +251,7 @@ struct Study<'a> {
 
 impl<'a> Study<'a> {
     fn new(params: &'a ReportParams, atlas: &'a Atlas, work_dir: PathBuf) -> Result<Study<'a>, ReportError> {
-        let documents = atlas.table("documents")?.rows;
+        let documents = atlas.table(&TableName::Documents)?.rows;
         let study = Study { params, atlas, documents, work_dir };
         let walked = if study.links() > 0 { documents.saturating_mul(WALK_BYTES * 3 / 2) } else { 0 };
         let least = MemoryBudget::from_bytes((FIXED_BYTES + walked).max(ReportParams::LEAST_MEMORY));
@@ -261,7 +262,7 @@ impl<'a> Study<'a> {
     }
 
     fn links(&self) -> u64 {
-        self.atlas.manifest().tables.get("links").map_or(0, |table| table.rows)
+        self.atlas.rows(&TableName::Links)
     }
 
     /// What is left for sorts beside what stays.
@@ -325,7 +326,7 @@ impl<'a> Study<'a> {
     }
 
     fn totals(&self, places: &Places) -> Result<Totals, ReportError> {
-        let sites = self.atlas.manifest().tables.get("sites").map_or(0, |table| table.rows);
+        let sites = self.atlas.rows(&TableName::Sites);
         let mut totals = Totals { sites: vec![SiteCounts::default(); sites as usize], ..Totals::default() };
         for batch in self.atlas.documents()?.only(&["site", "bytes", "text_fp"]) {
             for row in batch?.rows() {
@@ -350,19 +351,16 @@ impl<'a> Study<'a> {
     }
 
     /// The level of the last search, or the last one there is.
-    fn main_level(&self, names: &[LevelName]) -> usize {
-        let described =
-            |name: &LevelName| self.atlas.manifest().stages.get(&format!("copies.{}", name.as_str()));
-        let last = self.atlas.manifest().stages.get("similar");
-        let same = |name: &LevelName| {
-            let keys = ["method", "chunking", "threshold", "cluster"];
-            let (Some(level), Some(last)) = (described(name), last) else { return false };
-            keys.iter().all(|key| {
-                level.get(key) == last.get(key)
-                    || (name.as_str() == levels::EXACT && level.get(key).is_none())
-            })
-        };
-        names.iter().rposition(same).unwrap_or(0)
+    fn main_level(&self, names: &[LevelName]) -> Result<usize, ReportError> {
+        let Some(last) = self.atlas.record::<SimilarRecord>()? else { return Ok(0) };
+        let mut main = 0;
+        for (at, name) in names.iter().enumerate() {
+            let level = self.atlas.level::<LevelRecord>(name)?;
+            if level.is_some_and(|level| level.search.is_level_of(&last.search)) {
+                main = at;
+            }
+        }
+        Ok(main)
     }
 
     /// Documents with their originals, by document.
@@ -449,7 +447,7 @@ impl<'a> Study<'a> {
             let (doc, original) = copy?;
             by_original.push((original, subcollection(doc, self.params.iterations, seed)))?;
         }
-        let mut growth = Growth::new(earlier.table("documents")?.rows, self.params.iterations);
+        let mut growth = Growth::new(earlier.table(&TableName::Documents)?.rows, self.params.iterations);
         let mut open: Option<(u32, u64, u32)> = None;
         for record in by_original.finish()? {
             let (original, part) = record?;
@@ -494,19 +492,18 @@ impl Iterator for Copies {
     }
 }
 
-/// Percentages and documents, as the search noted them.
-fn near_of(stage: Option<&Value>) -> Vec<(u32, u64)> {
-    let near = stage.and_then(|stage| stage.get("near")).cloned().unwrap_or_default();
-    let mut near: Vec<(u32, u64)> = serde_json::from_value(near).unwrap_or_default();
+/// Near-duplicates by percentage, the highest first.
+fn near_of(atlas: &Atlas) -> Result<Vec<(u32, u64)>, ReportError> {
+    let level = LevelName::new(levels::PARAGRAPHS).map(|name| atlas.level::<LevelRecord>(&name));
+    let mut near = level.transpose()?.flatten().unwrap_or_default().near;
     near.sort_unstable_by(|a, b| b.cmp(a));
-    near
+    Ok(near)
 }
 
 /// Recall of clusters, as the search measured it.
-fn recall_of(stage: Option<&Value>) -> Option<(u64, [f64; 3])> {
-    let recall = stage?.get("found")?.get("recall")?;
-    let interval = serde_json::from_value(recall.get("connected")?.clone()).ok()?;
-    Some((recall.get("sampled")?.as_u64()?, interval))
+fn recall_of(atlas: &Atlas) -> Result<Option<(u64, [f64; 3])>, ReportError> {
+    let recall = atlas.record::<SimilarRecord>()?.and_then(|similar| similar.found.recall);
+    Ok(recall.and_then(|recall| Some((recall.sampled, recall.connected?))))
 }
 
 /// Sites by the share of their documents that are in clusters: none, up to a quarter, a half, three quarters, less than all, all.

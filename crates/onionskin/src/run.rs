@@ -3,14 +3,12 @@
 //! The stages leave the same bytes as when each is run on its own. Each commits as it goes, so a
 //! killed run resumes in the middle of the stage it was in.
 
-use std::path::Path;
 use std::time::Instant;
 
 use onionskin_mirror::{CollectionsParams, CollectionsSummary, collections};
 use onionskin_scan::{ScanError, ScanParams, ScanSummary, scan};
 use onionskin_similar::{SimilarError, SimilarParams, SimilarSummary, similar};
-use onionskin_store::staging::STAGING_DIR;
-use onionskin_store::{Atlas, AtlasError, MemoryBudget, Progress, process};
+use onionskin_store::{Atlas, AtlasError, MemoryBudget, Progress, TableName, process};
 
 /// What to do, and how. The atlas, the memory and the threads are those of the scan, whatever the other stages say.
 #[derive(Clone, Debug)]
@@ -127,7 +125,7 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
     let scan =
         if params.scan.is_done()? { Outcome::WasThere } else { Outcome::Done(scan(&params.scan, progress)?) };
     let fresh = scan.summary().is_some();
-    let similar = if !fresh && !is_begun(atlas, "similar") && search.is_done(&Atlas::open(atlas)?) {
+    let similar = if !fresh && search.is_done(&Atlas::open(atlas)?)? {
         Outcome::WasThere
     } else {
         Outcome::Done(similar(&search, progress)?)
@@ -137,9 +135,9 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
         None => Outcome::NotWanted,
         Some(mirrors) => {
             let opened = Atlas::open(atlas)?;
-            if opened.manifest().tables.get("links").is_none_or(|links| links.rows == 0) {
+            if opened.manifest().tables.get(&TableName::Links).is_none_or(|links| links.rows == 0) {
                 Outcome::NoLinks
-            } else if !fresh && !is_begun(atlas, "collections") && mirrors.is_done(&opened) {
+            } else if !fresh && mirrors.is_done(&opened)? {
                 Outcome::WasThere
             } else {
                 Outcome::Done(collections(mirrors, progress)?)
@@ -154,11 +152,6 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
         cpu_seconds: process::cpu_seconds() - begun.1,
         peak_memory: process::peak_rss(),
     })
-}
-
-/// Whether a stage was stopped, be it at the very end: then it is for the stage itself to go on.
-fn is_begun(atlas: &Path, stage: &str) -> bool {
-    atlas.join(STAGING_DIR).join(stage).exists()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ pub use onionskin_seen::{
     Stats, Verification, repair, verify,
 };
 use onionskin_store::table::{DocumentBatch, DocumentsReader, FeaturesReader, SketchesReader};
-use onionskin_store::{Atlas, AtlasError, TableError};
+use onionskin_store::{Atlas, AtlasError, TableError, TableName};
 
 /// What an index needs to know of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl AtlasDocuments {
     pub fn open(atlas: &Atlas, params: &Params) -> Result<AtlasDocuments, AtlasDocumentsError> {
         let (recipe, seed) = recipe_of(atlas)?;
         params.ensure_same_features(&recipe, seed)?;
-        if params.sketches && !atlas.has("sketches") {
+        if params.sketches && !atlas.has(&TableName::Sketches) {
             return Err(AtlasDocumentsError::NoSketches { atlas: atlas.dir().to_owned(), recipe });
         }
         Ok(AtlasDocuments {

@@ -9,8 +9,8 @@ use clap::ValueHint;
 use onionskin::mirror::{CheckReport, Counts, Trivial, check_collections};
 use onionskin::{CollectionsParams, CollectionsSummary, collections};
 use onionskin_mirror::Merge;
-use onionskin_store::Atlas;
 use onionskin_store::table::{CollectionGroupRow, CollectionRow, UrlRuleRow};
+use onionskin_store::{Atlas, TableName};
 use onionskin_study::figure::{CollectionPoint, Figure, Ink};
 use serde::Serialize;
 
@@ -118,7 +118,7 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn read(atlas: &Path) -> anyhow::Result<Found> {
         let atlas = Atlas::open(atlas)?;
-        if !atlas.has("collection_groups") {
+        if !atlas.has(&TableName::CollectionGroups) {
             bail!("the atlas has no collections\nhint: run onionskin collections first");
         }
         let mut groups: Vec<(CollectionGroupRow, Vec<CollectionRow>)> = Vec::new();
@@ -134,8 +134,11 @@ impl Found {
         groups.sort_by_key(|(group, _)| {
             (group.is_noise, std::cmp::Reverse(group.duplicate_pages), group.group)
         });
-        let rules =
-            if atlas.has("url_rules") { atlas.url_rules()?.collect::<Result<_, _>>()? } else { Vec::new() };
+        let rules = if atlas.has(&TableName::UrlRules) {
+            atlas.url_rules()?.collect::<Result<_, _>>()?
+        } else {
+            Vec::new()
+        };
         Ok(Found { groups, rules })
     }
 

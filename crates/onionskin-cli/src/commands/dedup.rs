@@ -11,6 +11,7 @@ use onionskin::similar::Reclustering;
 use onionskin::similar::membership::{from_clusters_table, from_pairs};
 use onionskin::{DedupParams, DedupSummary, Survivor, dedup};
 use onionskin_corpus::Format;
+use onionskin_similar::SimilarRecord;
 use onionskin_similar::cluster::Clustering;
 use onionskin_store::table::Method;
 use onionskin_store::{Atlas, MemoryBudget};
@@ -116,11 +117,10 @@ fn reclustering(args: &DedupArgs) -> anyhow::Result<Option<Reclustering>> {
         return Ok(None);
     }
     let atlas = Atlas::open(&args.atlas)?;
-    let stage = atlas.manifest().stages.get("similar");
-    let told = |key: &str| stage.and_then(|stage| stage.get(key)?.as_str());
+    let search = atlas.record::<SimilarRecord>()?.unwrap_or_default().search;
     let threshold = match args.threshold.as_deref() {
         None => None,
-        Some(number) if told("method") == Some(Method::Overlap.as_str()) => {
+        Some(number) if search.method == Some(Method::Overlap) => {
             let chunks = number.parse::<u32>();
             Some(f64::from(chunks.with_context(|| {
                 format!("pairs were found by overlap: the threshold is a number of chunks, not {number:?}")
@@ -130,7 +130,7 @@ fn reclustering(args: &DedupArgs) -> anyhow::Result<Option<Reclustering>> {
     };
     let survivor = match &args.keep {
         Some(rule) => rule.clone(),
-        None => told("survivor").and_then(|rule| rule.parse().ok()).unwrap_or_default(),
+        None => search.survivor.unwrap_or_default(),
     };
     Ok(Some(Reclustering { clustering: Clustering::Centred, threshold, survivor }))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use onionskin_store::staging::{StageKind, StageParams, Staging};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
-use onionskin_store::{Atlas, Table};
+use onionskin_store::{Atlas, StageName, Table};
 use serde_json::{Value, json};
 
 use crate::util::{Dir, files};
@@ -21,7 +21,7 @@ fn cluster(atlas: &Path, how: &str) {
     let mut clusters: Vec<Vec<u32>> = by_text.into_values().filter(|docs| docs.len() > 1).collect();
     clusters.sort();
     let tables = vec![Table::Pairs, Table::Clusters, Table::ClusterStats];
-    let params = StageParams::new("similar", json!({ "cluster": how }), "test", tables);
+    let params = StageParams::new(StageName::Similar, json!({ "cluster": how }), "test", tables);
     let (mut staging, _) = Staging::open(atlas, StageParams { kind: StageKind::Extend, ..params }).unwrap();
     for (cluster, docs) in (0..).zip(&clusters) {
         for doc in docs {
@@ -46,7 +46,7 @@ fn cluster(atlas: &Path, how: &str) {
     let stage = json!({ "cluster": how });
     staging
         .publish(|manifest| {
-            manifest.stages.insert("similar".to_owned(), stage);
+            manifest.stages.set_raw(StageName::Similar, stage);
         })
         .unwrap();
 }

@@ -27,8 +27,7 @@ fn digests(dir: &Dir, atlas: &str) -> Digests {
 
 fn check(name: &str, found: &Digests) {
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/digests.json");
-    let stored: BTreeMap<String, Digests> =
-        serde_json::from_slice(&std::fs::read(stored).unwrap()).unwrap();
+    let stored: BTreeMap<String, Digests> = serde_json::from_slice(&std::fs::read(stored).unwrap()).unwrap();
     let printed = serde_json::to_string_pretty(found).unwrap();
     assert!(stored.get(name) == Some(found), "{name} has other bytes than before; now:\n{printed}");
 }

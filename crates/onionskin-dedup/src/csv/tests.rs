@@ -1,3 +1,4 @@
+use onionskin_store::TableName;
 use proptest::prelude::*;
 
 use super::super::testing::{Bench, exact, gunzip, gzip, near};
@@ -50,7 +51,7 @@ proptest! {
         bench.write("in/a.csv", &text);
         bench.scan(|_| {});
         let atlas = onionskin_store::Atlas::open(bench.path("atlas")).unwrap();
-        let documents = u32::try_from(atlas.table("documents").unwrap().rows).unwrap();
+        let documents = u32::try_from(atlas.table(&TableName::Documents).unwrap().rows).unwrap();
         bench.clusters(&[], &[], "centred");
         bench.dedup(with_csv).unwrap();
         prop_assert_eq!(bench.out_text("shards/a.csv"), text.clone());

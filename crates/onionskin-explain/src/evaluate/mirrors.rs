@@ -10,7 +10,7 @@ use std::path::Path;
 
 use onionskin_extract::url::site;
 use onionskin_mirror::place;
-use onionskin_store::Atlas;
+use onionskin_store::{Atlas, TableName};
 use serde::Deserialize;
 
 use super::EvaluateError;
@@ -70,7 +70,7 @@ struct Place {
 /// Holds the collections of an atlas against the mirrors of a truth; `None` when there is one without the other.
 pub fn evaluate_mirrors(atlas_dir: &Path, truth: &Path) -> Result<Option<MirrorScore>, EvaluateError> {
     let atlas = Atlas::open(atlas_dir)?;
-    if !atlas.has("collection_groups") {
+    if !atlas.has(&TableName::CollectionGroups) {
         return Ok(None);
     }
     let (mut places, by_host) = read_places(truth)?;

@@ -1,7 +1,7 @@
 //! A cluster and its members.
 
-use onionskin_store::Atlas;
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, DocumentBatch, DocumentsReader};
+use onionskin_store::{Atlas, TableName};
 
 use super::ExplainError;
 
@@ -76,7 +76,7 @@ pub fn explain_cluster<E: From<ExplainError>>(
 }
 
 fn stats(atlas: &Atlas, cluster: u32) -> Result<Option<ClusterStatsRow>, ExplainError> {
-    if !atlas.has("cluster_stats") {
+    if !atlas.has(&TableName::ClusterStats) {
         return Ok(None);
     }
     for row in atlas.cluster_stats()?.within(cluster..=cluster) {
@@ -89,8 +89,8 @@ fn stats(atlas: &Atlas, cluster: u32) -> Result<Option<ClusterStatsRow>, Explain
 }
 
 fn count(atlas: &Atlas) -> Result<u64, ExplainError> {
-    if atlas.has("cluster_stats") {
-        return Ok(atlas.table("cluster_stats")?.rows);
+    if atlas.has(&TableName::ClusterStats) {
+        return Ok(atlas.table(&TableName::ClusterStats)?.rows);
     }
     let mut last = None;
     for row in atlas.clusters()? {

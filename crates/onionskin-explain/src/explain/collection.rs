@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use onionskin_store::Atlas;
 use onionskin_store::table::{CollectionGroupRow, CollectionRow};
+use onionskin_store::{Atlas, TableName};
 
 use super::ExplainError;
 
@@ -35,9 +35,9 @@ pub struct CollectionExplanation {
 pub fn explain_collection(atlas: &Atlas, group: u32) -> Result<CollectionExplanation, ExplainError> {
     let no_collection = || ExplainError::NoCollection {
         collection: group,
-        collections: atlas.manifest().tables.get("collection_groups").map_or(0, |table| table.rows),
+        collections: atlas.rows(&TableName::CollectionGroups),
     };
-    if !atlas.has("collection_groups") {
+    if !atlas.has(&TableName::CollectionGroups) {
         return Err(no_collection());
     }
     let mut found = None;

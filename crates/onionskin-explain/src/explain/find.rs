@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use onionskin_extract::url;
-use onionskin_store::Atlas;
+use onionskin_store::{Atlas, TableName};
 
 use super::ExplainError;
 
@@ -128,7 +128,7 @@ fn loosely(url: &str) -> &str {
 
 /// The number of each document, and how many documents have the name.
 pub(super) fn find_documents(atlas: &Atlas, wanted: &[DocRef]) -> Result<Vec<(u32, u64)>, ExplainError> {
-    let documents = atlas.table("documents")?.rows;
+    let documents = atlas.table(&TableName::Documents)?.rows;
     let number = |of: &DocRef| match of {
         DocRef::Doc(doc) => Some(*doc),
         DocRef::Any(name) if !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit()) => {

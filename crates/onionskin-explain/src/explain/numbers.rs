@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use onionskin_core::feature::FeatureMaker;
 use onionskin_core::sketch::{estimate_resemblance, estimate_resemblance_from_bottom};
 use onionskin_core::{Analyzer, FeatureFilter, Recipe, SketchScheme};
+use onionskin_similar::SimilarRecord;
 use onionskin_store::table::{ClusterRow, PairRow};
-use onionskin_store::{Atlas, TableError};
+use onionskin_store::{Atlas, TableError, TableName};
 
 use super::{ExplainError, FeatureEvidence, Overlap, SketchEvidence};
 
@@ -74,7 +75,7 @@ pub(super) fn sketches(
     recipe: &Recipe,
     docs: [u32; 2],
 ) -> Result<Option<SketchEvidence>, ExplainError> {
-    if !atlas.has("sketches") {
+    if !atlas.has(&TableName::Sketches) {
         return Ok(None);
     }
     let lists: Option<[Vec<u32>; 2]> = two_lists!(atlas.sketches(), docs);
@@ -97,10 +98,10 @@ pub(super) fn features(
         equal: a.iter().zip(b).filter(|(a, b)| a == b).count(),
         filter,
     };
-    let own = recipe.scheme().filter().filter(|_| atlas.has("features"));
-    let searched = last_filter(atlas);
+    let own = recipe.scheme().filter().filter(|_| atlas.has(&TableName::Features));
+    let searched = last_filter(atlas)?;
     let is_own = |filter: FeatureFilter| own.is_some_and(|own| own.has_features_of(filter));
-    if let Some(filter) = searched.filter(|filter| !is_own(*filter) && atlas.has("sketches")) {
+    if let Some(filter) = searched.filter(|filter| !is_own(*filter) && atlas.has(&TableName::Sketches)) {
         let lists: Option<[Vec<u32>; 2]> = two_lists!(atlas.sketches(), docs);
         if let Some([a, b]) = lists.filter(|[a, _]| a.len() >= filter.permutations()) {
             let [a, b] = [a, b].map(|sketch| FeatureMaker::new(filter).features(&sketch).to_vec());
@@ -113,13 +114,13 @@ pub(super) fn features(
 }
 
 /// The filter that the last search has found its candidates by, if it was one by features.
-fn last_filter(atlas: &Atlas) -> Option<FeatureFilter> {
-    atlas.manifest().stages.get("similar")?.get("filter")?.as_str()?.parse().ok()
+fn last_filter(atlas: &Atlas) -> Result<Option<FeatureFilter>, ExplainError> {
+    Ok(atlas.record::<SimilarRecord>()?.and_then(|similar| similar.search.filter))
 }
 
 /// The row of `pairs`.
 pub(super) fn pair(atlas: &Atlas, docs: [u32; 2]) -> Result<Option<PairRow>, ExplainError> {
-    if !atlas.has("pairs") {
+    if !atlas.has(&TableName::Pairs) {
         return Ok(None);
     }
     let wanted = (docs[0].min(docs[1]), docs[0].max(docs[1]));
@@ -130,7 +131,7 @@ pub(super) fn pair(atlas: &Atlas, docs: [u32; 2]) -> Result<Option<PairRow>, Exp
 /// The rows of `clusters`. They are in order of the cluster, so all are looked at until both have been found.
 pub(super) fn clusters(atlas: &Atlas, docs: [u32; 2]) -> Result<[Option<ClusterRow>; 2], ExplainError> {
     let mut found = [None; 2];
-    if !atlas.has("clusters") {
+    if !atlas.has(&TableName::Clusters) {
         return Ok(found);
     }
     for row in atlas.clusters()? {

@@ -1,5 +1,6 @@
 //! The text of a document, read again from its input.
 
+use onionskin_store::AtlasError;
 use std::io;
 use std::path::Path;
 
@@ -11,6 +12,9 @@ use super::DocumentFacts;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {
+    /// The manifest does not say how inputs were read.
+    #[error(transparent)]
+    Atlas(#[from] Box<AtlasError>),
     /// The input cannot be opened.
     #[error(transparent)]
     Input(#[from] DiscoverError),

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use crate::avoid::{AvoidFileError, AvoidList, SimulatedPage, Simulation, simulate};
 use onionskin_similar::SimilarError;
-use onionskin_store::{Atlas, AtlasError, TableError};
+use onionskin_store::{Atlas, AtlasError, StageName, TableError, TableName};
 
 pub use alternate::{Alternate, Why, alternates};
 pub use audit::{AuditedEntry, audit};
@@ -33,9 +33,9 @@ pub enum AvoidError {
         /// The atlas.
         dir: PathBuf,
         /// The table.
-        table: &'static str,
+        table: TableName,
         /// What makes it.
-        stage: &'static str,
+        stage: StageName,
     },
     /// A list cannot be read.
     #[error("{}: {source}", path.display())]
@@ -91,13 +91,13 @@ impl From<TableError> for AvoidError {
 }
 
 fn documents(atlas: &Atlas) -> u64 {
-    atlas.manifest().tables.get("documents").map_or(0, |table| table.rows)
+    atlas.rows(&TableName::Documents)
 }
 
 /// Opens an atlas that has a table.
-fn open(dir: &std::path::Path, table: &'static str, stage: &'static str) -> Result<Atlas, AvoidError> {
+fn open(dir: &std::path::Path, table: TableName, stage: StageName) -> Result<Atlas, AvoidError> {
     let atlas = Atlas::open(dir)?;
-    if atlas.has(table) { Ok(atlas) } else { Err(AvoidError::Missing { dir: dir.to_owned(), table, stage }) }
+    if atlas.has(&table) { Ok(atlas) } else { Err(AvoidError::Missing { dir: dir.to_owned(), table, stage }) }
 }
 
 /// Reads a list from a file.
@@ -144,7 +144,7 @@ impl Clusters {
 
 /// Replays the crawl of an atlas against a list.
 pub fn simulate_crawl(list: &AvoidList, atlas_dir: &std::path::Path) -> Result<Simulation, AvoidError> {
-    let atlas = open(atlas_dir, "clusters", "similar")?;
+    let atlas = open(atlas_dir, TableName::Clusters, StageName::Similar)?;
     replay(list, &atlas, &Clusters::read(&atlas)?)
 }
 

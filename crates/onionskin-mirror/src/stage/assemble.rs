@@ -20,29 +20,29 @@ const LINK_BYTES: u64 = 32;
 /// Bytes a document that are held beside batches: clusters, sites, components, places in the batch, counts of links.
 const HELD_BYTES: u64 = 24;
 
-pub(super) fn run(run: &mut Run<'_>) -> Result<(), SimilarError> {
+pub(super) fn run(run: &mut Run<'_, '_, '_>) -> Result<(), SimilarError> {
     let web = run.web()?;
-    let mut sites = Sites::read(run.atlas)?;
+    let mut sites = Sites::read(run.0.stage.atlas)?;
     for doc in 0..web.documents() {
         sites.count(web.site(doc));
     }
-    let members = members(run.staging.raw_records(MEMBERS))?;
+    let members = members(run.0.staging.raw_records(MEMBERS))?;
     let mut component_of = vec![NONE; web.documents() as usize];
     for &(component, doc) in &members {
         component_of[doc as usize] = component;
     }
     let links_of = count_links(run, &component_of)?;
-    let room = run.params.batch_bytes.unwrap_or_else(|| run.resources(HELD_BYTES).memory.bytes());
+    let room = run.0.stage.params.batch_bytes.unwrap_or_else(|| run.resources(HELD_BYTES).memory.bytes());
     let mut rest = members.as_slice();
     let mut number = 0;
     while !rest.is_empty() {
         let (batch, later) = rest.split_at(batch_len(rest, &links_of, room)?);
         rest = later;
-        let material = OfAtlas(run.atlas, web.documents());
+        let material = OfAtlas(run.0.stage.atlas, web.documents());
         let linked_from = linked_from(run, &component_of, batch)?;
         let batch = Batch {
             material: &material,
-            growth: run.growth(),
+            growth: run.0.stage.growth(),
             web: &web,
             sites: &sites,
             component_of: &component_of,
@@ -51,8 +51,8 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<(), SimilarError> {
             near: None,
         };
         for described in batch.groups()? {
-            described.write(&mut run.staging, number)?;
-            described.count(&mut run.state.counts);
+            described.write(&mut run.0.staging, number)?;
+            described.count(&mut run.0.state.counts);
             number += 1;
         }
     }
@@ -71,9 +71,9 @@ fn members(records: RawRecords<(u32, u32)>) -> Result<Vec<(u32, u32)>, SimilarEr
 }
 
 /// Links inside each component, at its smallest cluster.
-fn count_links(run: &Run<'_>, component_of: &[u32]) -> Result<Vec<u32>, SimilarError> {
+fn count_links(run: &Run<'_, '_, '_>, component_of: &[u32]) -> Result<Vec<u32>, SimilarError> {
     let mut counts = vec![0u32; component_of.len()];
-    for link in open_links(run.atlas, component_of.len() as u32)? {
+    for link in open_links(run.0.stage.atlas, component_of.len() as u32)? {
         let (source, destination) = link?;
         let component = component_of[source as usize];
         if component != NONE && component == component_of[destination as usize] {
@@ -106,13 +106,13 @@ fn batch_len(members: &[(u32, u32)], links_of: &[u32], room: u64) -> Result<usiz
 
 /// How many other sites link to the pages of a batch.
 fn linked_from(
-    run: &Run<'_>,
+    run: &Run<'_, '_, '_>,
     component_of: &[u32],
     members: &[(u32, u32)],
 ) -> Result<LinkedFrom, SimilarError> {
     let (first, last) = (members[0].0, members[members.len() - 1].0);
     let mut linked = Vec::new();
-    for record in run.staging.raw_records::<(u32, u32)>(LINKED) {
+    for record in run.0.staging.raw_records::<(u32, u32)>(LINKED) {
         let (doc, sites) = record?;
         if (first..=last).contains(&component_of[doc as usize]) {
             linked.push((doc, sites));

@@ -8,10 +8,10 @@ use crate::component::{NONE, Web};
 use crate::{Graph, Group, Member, Merge, Page, Replica, Role};
 use onionskin_similar::{Bits, Resources, SimilarError};
 use onionskin_store::table::CollectionPageRow;
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 
-use super::trivial::{self, Trivial};
-use super::{FIXED_BYTES, dense, open_links};
+use super::trivial;
+use super::{CollectionsRecord, FIXED_BYTES, SearchRecord, dense, open_links};
 
 /// Pages of groups that are looked at in one pass over the links.
 const BATCH_PAGES: usize = 1 << 20;
@@ -35,18 +35,16 @@ pub fn check_collections(
     work_dir: &Path,
 ) -> Result<CheckReport, SimilarError> {
     let atlas = Atlas::open(atlas_dir)?;
-    let stage = atlas.manifest().stages.get("collections").cloned().unwrap_or_default();
-    let word = |key: &str| stage.get(key).and_then(|value| value.as_str()).unwrap_or_default().to_owned();
-    let merge: Merge = word("merge").parse().map_err(|_| SimilarError::Missing {
-        what: "collections".to_owned(),
-        method: "checking them".to_owned(),
-        recipe: atlas.manifest().recipe.clone(),
-        hint: "run onionskin collections first".to_owned(),
-    })?;
-    let single_site = stage.get("single_site").and_then(|value| value.as_bool()).unwrap_or(true);
-    let kind: Trivial = word("trivial").parse().map_err(SimilarError::Parameters)?;
+    let record = atlas.record::<CollectionsRecord>()?.and_then(|record| record.search);
+    let SearchRecord { merge, single_site, trivial: kind, .. } =
+        record.ok_or_else(|| SimilarError::Missing {
+            what: "collections".to_owned(),
+            method: "checking them".to_owned(),
+            recipe: atlas.manifest().recipe.clone(),
+            hint: "run onionskin collections first".to_owned(),
+        })?;
     let demands = Demands { definition_8: merge != Merge::Tolerant, single_site };
-    let documents = atlas.manifest().tables.get("documents").map_or(0, |table| table.rows);
+    let documents = atlas.rows(&TableName::Documents);
     let memory = MemoryBudget::from_bytes(memory.bytes().max(4 * FIXED_BYTES) / 2);
     let resources = Resources { memory, threads: 1, work_dir: work_dir.to_owned() };
     let mut sites = vec![NONE; usize::try_from(documents).unwrap_or(usize::MAX)];

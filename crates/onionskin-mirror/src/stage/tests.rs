@@ -16,7 +16,7 @@ use onionskin_scan::testing::CancelAfter;
 use onionskin_scan::{ScanParams, scan};
 use onionskin_similar::Search;
 use onionskin_similar::{SimilarParams, similar};
-use onionskin_store::progress::Quiet;
+use onionskin_store::{Event, Quiet};
 
 struct Made {
     folder: tempfile::TempDir,
@@ -370,14 +370,15 @@ fn another_search_for_similar_pages_voids_collections() {
         similar(&params, &Quiet).unwrap();
     };
     again(0.8);
-    assert!(made.open().has("collections"), "the same pairs leave them as they are");
+    assert!(made.open().has(&TableName::Collections), "the same pairs leave them as they are");
     again(0.5);
-    for table in ["collections", "collection_pages", "collection_groups", "url_rules"] {
-        assert!(!made.open().has(table) && !made.atlas().join(table).exists(), "{table}");
+    for table in Table::MIRRORS {
+        assert!(!made.open().has(&table.name()), "{table}");
+        assert!(!made.atlas().join(table.folder()).exists(), "{table}");
     }
-    assert!(!made.open().manifest().stages.contains_key("collections"));
+    assert!(made.open().record::<CollectionsRecord>().unwrap().is_none());
     made.find(Merge::Strict);
-    assert!(made.open().has("collections"));
+    assert!(made.open().has(&TableName::Collections));
 }
 
 #[test]

@@ -5,10 +5,12 @@ use std::str::FromStr;
 
 use onionskin_similar::components::Components;
 use onionskin_similar::{Resources, SimilarError};
-use onionskin_store::Atlas;
+use onionskin_store::{Atlas, TableName};
+use serde::{Deserialize, Serialize};
 
 /// What makes a trivial cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Trivial {
     /// The transitive closure of the table `pairs` (Cho et al. 2000, definition 4).
     #[default]
@@ -27,10 +29,10 @@ impl Trivial {
     }
 
     /// The table that they are made from.
-    pub(super) fn table(self) -> &'static str {
+    pub(super) fn table(self) -> TableName {
         match self {
-            Trivial::Transitive => "pairs",
-            Trivial::Clusters => "clusters",
+            Trivial::Transitive => TableName::Pairs,
+            Trivial::Clusters => TableName::Clusters,
         }
     }
 }

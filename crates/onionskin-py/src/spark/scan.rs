@@ -24,7 +24,7 @@ use super::{MadeRows, failed, longs, refused, rows_of, table};
 
 /// How inputs are read, as a manifest spells it.
 fn options(spelled: &str) -> PyResult<Options> {
-    Ok(inputs::options_of(&serde_json::from_str(spelled).map_err(refused)?))
+    Ok(serde_json::from_str::<inputs::ScanRecord>(spelled).map_err(refused)?.into())
 }
 
 /// Who takes the text out of what, for the manifest.

@@ -1,3 +1,4 @@
+use onionskin_store::TableName;
 use std::convert::Infallible;
 use std::fs;
 
@@ -46,7 +47,7 @@ fn texts_come_back_in_order() {
 
     let (given, lost) = texts(&atlas);
     assert!(lost.is_empty(), "{lost:?}");
-    assert_eq!(given.len() as u64, atlas.table("documents").unwrap().rows);
+    assert_eq!(given.len() as u64, atlas.table(&TableName::Documents).unwrap().rows);
     for (at, (doc, text_fp, text)) in given.iter().enumerate() {
         assert_eq!(*doc as usize, at);
         let text = text.as_ref().unwrap();

@@ -1,5 +1,6 @@
 //! Clusters of similar documents.
 
+use onionskin_store::TableName;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -101,7 +102,7 @@ async fn clusters(
             filters: FILTERS.map(|(name, label, _)| (name, label, name == asked.only)).to_vec(),
             rows: rows.collect::<Result<_, _>>()?,
             pager,
-            has_clusters: library.atlas().has("clusters"),
+            has_clusters: library.atlas().has(&TableName::Clusters),
         })
     };
     Ok(Page(state.work(work).await??))

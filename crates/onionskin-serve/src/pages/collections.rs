@@ -1,5 +1,6 @@
 //! Collections: what is mirrored where, how complete, and what differs.
 
+use onionskin_store::TableName;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,7 +120,7 @@ async fn collections(
             rows: groups[range].iter().map(row).collect(),
             pager,
             noise: library.copies().groups().iter().filter(|row| row.is_noise).count() as u64,
-            has_collections: library.atlas().has("collection_groups"),
+            has_collections: library.atlas().has(&TableName::CollectionGroups),
             asked,
         }
     };

@@ -1,5 +1,6 @@
 //! The report, the tables and the filter files, to look at and to take away.
 
+use onionskin_store::TableName;
 use std::path::{Component, PathBuf};
 use std::sync::Arc;
 
@@ -62,12 +63,12 @@ async fn downloads(State(state): State<AppState>) -> Result<Page<DownloadsPage>,
     let work = move || {
         let manifest = library.atlas().manifest();
         let tables = manifest.tables.iter().map(|(name, table)| TableLines {
-            name: name.clone(),
+            name: name.to_string(),
             rows: table.rows,
             bytes: view::bytes(table.files.iter().map(|file| file.bytes).sum()),
-            files: (0..).zip(&table.files).map(|(at, file)| file_line(name, at, file)).collect(),
+            files: (0..).zip(&table.files).map(|(at, file)| file_line(&name.to_string(), at, file)).collect(),
         });
-        let has_collections = library.atlas().has("collection_groups");
+        let has_collections = library.atlas().has(&TableName::CollectionGroups);
         let formats = Format::ALL.iter().filter(|_| has_collections);
         DownloadsPage {
             chrome,
@@ -147,10 +148,14 @@ async fn table_file(
 ) -> Result<Response, ServeError> {
     let library = state.library()?;
     let none = || ServeError::not_found("the atlas has no such file").hint("see /downloads");
-    let entry = library.atlas().manifest().tables.get(&table).ok_or_else(none)?;
+    let entry = library.atlas().manifest().tables.get(&TableName::from(table.as_str())).ok_or_else(none)?;
     let at: usize = file.strip_suffix(".parquet").and_then(|at| at.parse().ok()).ok_or_else(none)?;
-    let path =
-        library.atlas().files(&table).ok().and_then(|files| files.get(at).cloned()).ok_or_else(none)?;
+    let path = library
+        .atlas()
+        .files(&TableName::from(table.as_str()))
+        .ok()
+        .and_then(|files| files.get(at).cloned())
+        .ok_or_else(none)?;
     let name =
         if entry.files.len() == 1 { format!("{table}.parquet") } else { format!("{table}-{at:05}.parquet") };
     send(path, "application/vnd.apache.parquet", Some(name)).await

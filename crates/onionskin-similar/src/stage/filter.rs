@@ -9,7 +9,7 @@ use crate::candidates::{CandidateStats, FeatureJoin, SharedFeatures};
 use crate::{Bits, Resources, SimilarError};
 use onionskin_core::feature::FeatureMaker;
 use onionskin_core::{FeatureFilter, Recipe, SketchScheme};
-use onionskin_store::Atlas;
+use onionskin_store::{Atlas, TableName};
 
 use super::Job;
 
@@ -34,7 +34,12 @@ impl FilterChoice {
         threshold: f64,
         wanted: Option<FeatureFilter>,
     ) -> Result<FilterChoice, SimilarError> {
-        FilterChoice::out_of(recipe, (atlas.has("sketches"), atlas.has("features")), threshold, wanted)
+        FilterChoice::out_of(
+            recipe,
+            (atlas.has(&TableName::Sketches), atlas.has(&TableName::Features)),
+            threshold,
+            wanted,
+        )
     }
 
     /// The same where it is known whether sketches and features were kept.
@@ -123,7 +128,7 @@ pub(super) fn find(
             }
         }
     } else {
-        let n_features = atlas.table("features")?.rows.saturating_mul(choice.filter.k() as u64);
+        let n_features = atlas.table(&TableName::Features)?.rows.saturating_mul(choice.filter.k() as u64);
         let mut shared = SharedFeatures::new(n_features, resources);
         if let Some(shared) = &mut shared {
             let mut features = atlas.features()?;

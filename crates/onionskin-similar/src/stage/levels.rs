@@ -9,8 +9,10 @@ use crate::{Resources, SimilarError};
 use onionskin_store::Staging;
 use onionskin_store::schema::LevelName;
 use onionskin_store::sort::{SortParams, Sorter};
-use serde_json::{Value, json};
+use onionskin_store::table::Method;
+use serde_json::Number;
 
+use super::record::{LevelRecord, SearchRecord};
 use super::{COPIES, DUPLICATES, Job, Search, State};
 
 /// The level of equal texts.
@@ -141,32 +143,34 @@ fn equal_paragraphs(staging: &Staging, resources: &Resources) -> Result<Rows, Si
     Ok(found)
 }
 
-/// What the manifest says of each level.
-pub(super) fn described(job: &Job<'_>, state: &State) -> Vec<(String, Value)> {
+/// What the manifest records of a level.
+pub(super) fn described(level: &LevelName, job: &Job<'_>, state: &State) -> LevelRecord {
     let texts = state.exact.texts;
-    let levels = job.levels();
-    let described = levels.iter().map(|level| {
-        let value = match level.as_str() {
-            EXACT => json!({ "method": EXACT, "texts": texts }),
-            PARAGRAPHS => {
-                let paragraphs = state.paragraphs.clone().unwrap_or_default();
-                json!({
-                    "method": "paragraphs",
-                    "threshold": 1.0,
-                    "texts": paragraphs.documents + state.exact.copies,
-                    "near": paragraphs.near.iter().map(|(percent, n)| (*percent, n + state.exact.copies)).collect::<Vec<_>>(),
-                })
+    match level.as_str() {
+        EXACT => LevelRecord {
+            search: SearchRecord { method: Some(Method::Exact), ..SearchRecord::default() },
+            texts,
+            ..LevelRecord::default()
+        },
+        PARAGRAPHS => {
+            let paragraphs = state.paragraphs.clone().unwrap_or_default();
+            let copies = state.exact.copies;
+            let threshold = Number::from_f64(1.0);
+            let method = Some(Method::Paragraphs);
+            LevelRecord {
+                search: SearchRecord { method, threshold, ..SearchRecord::default() },
+                texts: paragraphs.documents + copies,
+                near: paragraphs.near.iter().map(|(percent, n)| (*percent, n + copies)).collect(),
+                found: None,
             }
-            _ => {
-                let mut value = job.description();
-                value["texts"] = json!(texts);
-                value["found"] = state.found();
-                value
-            }
-        };
-        (format!("copies.{}", level.as_str()), value)
-    });
-    described.collect()
+        }
+        _ => LevelRecord {
+            search: SearchRecord::new(job),
+            texts,
+            near: Vec::new(),
+            found: Some(state.found()),
+        },
+    }
 }
 
 #[cfg(test)]

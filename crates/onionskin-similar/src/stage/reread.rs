@@ -37,7 +37,7 @@ const HINT: &str = "scan again with a recipe that keeps the chunks, or put the i
 impl Reread {
     /// Checks that the inputs are there and as long as they were.
     pub fn new(atlas: &Atlas, recipe: &Recipe) -> Result<Reread, SimilarError> {
-        let mut options = reading_options(atlas.manifest());
+        let mut options = reading_options(atlas)?;
         // Names and addresses are known.
         options.id_field.clear();
         options.url_field.clear();

@@ -1,14 +1,14 @@
 //! What a search must know to go on: kept in the journal with every commit.
 
-use crate::SimilarError;
 use crate::VerifyStats;
 use crate::candidates::CandidateStats;
 use crate::exact::ExactStats;
 use crate::overlap::JoinStats;
 use crate::recall::{Interval, Recall};
+use onionskin_store::stage::Usage;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
+use super::record::FoundRecord;
 use super::{ClusterSummary, IterationSummary, Job, ParagraphSummary, SimilarSummary};
 
 /// A twin that can be written down: the libraries below do not serialise.
@@ -46,15 +46,15 @@ twin!(JoinTwin, JoinStats, {
 /// Value, low, high.
 type IntervalTwin = Option<[f64; 3]>;
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RecallTwin {
-    sampled: u64,
+pub struct RecallTwin {
+    pub sampled: u64,
     with_neighbours: u64,
     true_pairs: u64,
     listed_pairs: u64,
     listed: IntervalTwin,
-    connected: IntervalTwin,
+    pub connected: IntervalTwin,
     checked_pairs: u64,
     precision: IntervalTwin,
 }
@@ -99,9 +99,7 @@ impl From<&RecallTwin> for Recall {
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct State {
-    /// Steps that are done.
-    pub step: u32,
+pub struct State {
     pub exact: ExactTwin,
     pub candidates: CandidateTwin,
     pub verified: VerifyTwin,
@@ -114,33 +112,20 @@ pub(super) struct State {
 }
 
 impl State {
-    pub fn from_json(value: Value) -> Result<State, SimilarError> {
-        serde_json::from_value(value).map_err(|error| {
-            SimilarError::Parameters(format!("the unfinished search was left by another version: {error}"))
-        })
-    }
-
-    pub fn to_json(&self) -> Result<Value, SimilarError> {
-        serde_json::to_value(self).map_err(|error| SimilarError::Parameters(error.to_string()))
-    }
-
-    /// What the manifest tells of the result: nothing that memory or threads could change.
-    pub fn found(&self) -> Value {
-        let mut found = json!({
-            "texts": self.exact.texts,
-            "exact_copies": self.exact.copies,
-            "candidates": self.verified.candidates,
-            "near_pairs": self.near_pairs,
-            "recall": self.recall,
-            "clusters": self.clusters,
-        });
-        if let Some(iterations) = &self.iterations {
-            found["iterations"] = json!(iterations);
+    /// For the manifest.
+    pub fn found(&self) -> FoundRecord {
+        FoundRecord {
+            texts: self.exact.texts,
+            exact_copies: self.exact.copies,
+            candidates: self.verified.candidates,
+            near_pairs: self.near_pairs,
+            recall: self.recall.clone(),
+            clusters: self.clusters.clone(),
+            iterations: self.iterations.clone(),
         }
-        found
     }
 
-    pub fn summary(self, job: &Job<'_>) -> SimilarSummary {
+    pub fn summary(self, job: &Job<'_>, usage: Usage) -> SimilarSummary {
         SimilarSummary {
             documents: job.documents,
             exact: (&self.exact).into(),
@@ -154,7 +139,10 @@ impl State {
             paragraphs: self.paragraphs,
             iterations: self.iterations,
             clusters: self.clusters,
-            ..SimilarSummary::default()
+            resumed: usage.resumed,
+            seconds: usage.seconds,
+            cpu_seconds: usage.cpu_seconds,
+            peak_memory: usage.peak_memory,
         }
     }
 }

@@ -9,10 +9,10 @@ use crate::{Bound, ChunkSets, Resources, SharedPair, SimilarError};
 use onionskin_store::raw::RawRecords;
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, Method, PairRow};
-use onionskin_store::{Atlas, Staging};
+use onionskin_store::{Atlas, Staging, TableName};
 use serde::{Deserialize, Serialize};
 
-use super::{COPIES, Job, NEAR, ParagraphSummary, Search, levels, near_pairs};
+use super::{COPIES, Job, NEAR, ParagraphSummary, Search, SimilarRecord, levels, near_pairs};
 use crate::survivor::Survivor;
 
 /// Clusters, counted.
@@ -230,8 +230,7 @@ pub fn recluster(
     resources: &Resources,
     sink: &mut dyn ClusterSink,
 ) -> Result<(), SimilarError> {
-    let stored =
-        atlas.manifest().stages.get("similar").and_then(|similar| similar.get("threshold")?.as_f64());
+    let stored = atlas.record::<SimilarRecord>()?.and_then(|similar| similar.search.threshold());
     if let (Some(wanted), Some(stored)) = (wanted.threshold, stored)
         && wanted < stored
     {
@@ -239,7 +238,7 @@ pub fn recluster(
             "pairs were kept from {stored} on, so there are none for {wanted}\nhint: run similar with --threshold {wanted}"
         )));
     }
-    let documents = atlas.table("documents")?.rows;
+    let documents = atlas.table(&TableName::Documents)?.rows;
     // Copies again from the documents: a pair does not say which of the two is the centre. Eight bytes a copy.
     let mut copies = Vec::new();
     exact_copies(atlas, resources, |doc, centre| {

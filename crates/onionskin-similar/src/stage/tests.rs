@@ -10,7 +10,7 @@ use onionskin_testkit::{Composer, Preset, Web, WebSpec};
 use super::*;
 use onionskin_scan::testing::CancelAfter;
 use onionskin_scan::{ScanParams, scan};
-use onionskin_store::progress::Quiet;
+use onionskin_store::{Event, Quiet};
 
 struct Made {
     folder: tempfile::TempDir,
@@ -551,7 +551,7 @@ fn the_first_iterations_find_whole_clusters_and_estimate_the_rest() {
         assert!((low - 1e-6..=high + 1e-6).contains(&(in_all as f64)), "{summary:?}, {in_all} in all");
         assert!(found.paragraphs.is_none());
         let atlas = Atlas::open(made.atlas()).unwrap();
-        let noted = &atlas.manifest().stages["similar"];
+        let noted = atlas.manifest().stages.raw(StageName::Similar);
         assert_eq!((&noted["iterations"], &noted["of"]), (&json!(iterations), &json!(of)));
         assert_eq!(noted["found"]["iterations"]["duplicates"], json!(duplicates));
         if iterations == of {
@@ -563,7 +563,7 @@ fn the_first_iterations_find_whole_clusters_and_estimate_the_rest() {
     }
     // The whole search was noted for reports and stays.
     let copies = Atlas::open(made.atlas()).unwrap();
-    assert!(copies.has("copies.paragraphs-100") && copies.has("copies.paragraphs-50"));
+    assert!(copies.has(&"copies.paragraphs-100".into()) && copies.has(&"copies.paragraphs-50".into()));
 }
 
 #[test]

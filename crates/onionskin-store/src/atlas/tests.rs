@@ -1,10 +1,12 @@
 use super::*;
+use crate::stage::StageName;
 use crate::staging::{StageParams, Staging};
 use crate::table::{IdPairsWriter, PartParams, PartWriter};
 use serde_json::json;
 
 fn small_atlas(dir: &Path) -> Atlas {
-    let params = StageParams::new("scan", json!({}), "w4", vec![Table::Links, Table::Features { len: 2 }]);
+    let params =
+        StageParams::new(StageName::Scan, json!({}), "w4", vec![Table::Links, Table::Features { len: 2 }]);
     let (mut staging, _) = Staging::open(dir, params).unwrap();
     for src in 0..1000 {
         staging.links().unwrap().push(src, src + 1).unwrap();
@@ -27,8 +29,8 @@ fn a_whole_atlas_verifies() {
 fn damage_is_listed_by_file() {
     let dir = tempfile::tempdir().unwrap();
     let atlas = small_atlas(&dir.path().join("a"));
-    let links = atlas.files("links").unwrap().pop().unwrap();
-    let features = atlas.files("features").unwrap().pop().unwrap();
+    let links = atlas.files(&TableName::Links).unwrap().pop().unwrap();
+    let features = atlas.files(&TableName::Features).unwrap().pop().unwrap();
     let mut bytes = fs::read(&links).unwrap();
     bytes[30] ^= 1;
     fs::write(&links, &bytes).unwrap();
@@ -47,7 +49,7 @@ fn wrong_rows_are_found_by_reading_them() {
     let dir = tempfile::tempdir().unwrap();
     let mut atlas = small_atlas(&dir.path().join("a"));
     let update = atlas.update(|manifest| {
-        let table = manifest.tables.get_mut("links").unwrap();
+        let table = manifest.tables.get_mut(&TableName::Links).unwrap();
         (table.rows, table.files[0].rows) = (5, 5);
     });
     update.unwrap();
@@ -63,7 +65,8 @@ fn folders_that_are_no_atlas_are_refused() {
     let error = Atlas::open(dir.path().join("gone")).unwrap_err().to_string();
     assert!(error.starts_with("opening the atlas /") && error.contains("No such file"), "{error}");
     let (staging, _) =
-        Staging::open(dir.path().join("half"), StageParams::new("scan", json!(1), "", vec![])).unwrap();
+        Staging::open(dir.path().join("half"), StageParams::new(StageName::Scan, json!(1), "", vec![]))
+            .unwrap();
     drop(staging);
     let error = Atlas::open(dir.path().join("half")).unwrap_err().to_string();
     assert!(error.contains("hint: a scan into it was interrupted"), "{error}");
@@ -81,7 +84,7 @@ fn a_table_that_is_not_there_is_named_with_those_that_are() {
     let atlas = small_atlas(&dir.path().join("a"));
     let error = atlas.documents().unwrap_err().to_string();
     assert!(error.ends_with("has no table documents; it has features, links"), "{error}");
-    assert!(atlas.has("links") && !atlas.has("sites"));
+    assert!(atlas.has(&TableName::Links) && !atlas.has(&TableName::Sites));
 }
 
 #[test]
@@ -93,9 +96,9 @@ fn an_update_is_seen_by_the_next_to_open() {
     };
     atlas.update(change).unwrap();
     assert_eq!(Atlas::open(atlas.dir()).unwrap().manifest().counts["pairs"], 9);
-    let bad = atlas.update(|manifest| manifest.tables.get_mut("links").unwrap().rows = 1);
+    let bad = atlas.update(|manifest| manifest.tables.get_mut(&TableName::Links).unwrap().rows = 1);
     assert!(matches!(bad, Err(AtlasError::Manifest { .. })));
-    assert_eq!(atlas.table("links").unwrap().rows, 1000, "a refused update changes nothing");
+    assert_eq!(atlas.table(&TableName::Links).unwrap().rows, 1000, "a refused update changes nothing");
 }
 
 #[test]
@@ -110,7 +113,7 @@ fn files_of_another_program_are_adopted() {
     writer.finish(true).unwrap();
     fs::write(folder.join("_SUCCESS"), "").unwrap();
     atlas.adopt(&Table::Links).unwrap();
-    assert_eq!(atlas.table("links").unwrap().rows, 1001);
+    assert_eq!(atlas.table(&TableName::Links).unwrap().rows, 1001);
     assert!(atlas.verify(VerifyDepth::Rows).is_whole());
     fs::write(folder.join("z.parquet"), "junk").unwrap();
     assert!(atlas.adopt(&Table::Links).unwrap_err().to_string().contains("z.parquet"));

@@ -16,7 +16,7 @@ fn sample() -> Manifest {
         }],
         extractors: BTreeMap::from([("text/html".to_owned(), "html/1".to_owned())]),
         counts: BTreeMap::from([("empty".to_owned(), 0), ("documents".to_owned(), 2)]),
-        tables: BTreeMap::from([("links".to_owned(), TableEntry { rows: 3, files: vec![file] })]),
+        tables: BTreeMap::from([(TableName::Links, TableEntry { rows: 3, files: vec![file] })]),
         ..Manifest::default()
     }
 }
@@ -96,14 +96,14 @@ fn a_newer_format_is_a_clear_error() {
 fn files_outside_the_atlas_are_refused() {
     for path in ["/etc/passwd", "../x", "a/../../x", "", ".", "./a", "a\0b", "a\\b", "/"] {
         let mut manifest = sample();
-        manifest.tables.get_mut("links").unwrap().files[0].path = path.to_owned();
+        manifest.tables.get_mut(&TableName::Links).unwrap().files[0].path = path.to_owned();
         assert!(matches!(manifest.validate(), Err(ManifestError::Path { .. })), "{path:?}");
     }
     let mut twice = sample();
-    twice.tables.insert("sites".to_owned(), twice.tables["links"].clone());
+    twice.tables.insert(TableName::Sites, twice.tables[&TableName::Links].clone());
     assert!(matches!(twice.validate(), Err(ManifestError::Path { .. })));
     let mut wrong = sample();
-    wrong.tables.get_mut("links").unwrap().rows = 4;
+    wrong.tables.get_mut(&TableName::Links).unwrap().rows = 4;
     assert_eq!(wrong.validate().unwrap_err().to_string(), "table links: 4 rows, but its files have 3");
 }
 

@@ -3,7 +3,7 @@ use super::*;
 fn all() -> Vec<Table> {
     let mut tables =
         vec![Table::Sketches { len: 84 }, Table::Features { len: 6 }, Table::chunks("w4").unwrap()];
-    tables.push(crate::atlas::table_of_name("copies.exact").unwrap());
+    tables.push(TableName::from("copies.exact").table().unwrap());
     tables.extend(
         [
             "documents",
@@ -17,7 +17,7 @@ fn all() -> Vec<Table> {
             "collection_groups",
             "url_rules",
         ]
-        .map(|name| crate::atlas::table_of_name(name).unwrap()),
+        .map(|name| TableName::from(name).table().unwrap()),
     );
     tables
 }
@@ -80,12 +80,12 @@ fn chunkings_have_names_that_can_be_folders() {
 #[test]
 fn every_table_is_found_by_its_name() {
     for table in all() {
-        let found = crate::atlas::table_of_name(&table.name()).unwrap();
+        let found = table.name().table().unwrap();
         assert_eq!(found.name(), table.name());
         assert!(table.sorted_by().iter().all(|column| table.schema().field_with_name(column).is_ok()));
     }
-    assert_eq!(crate::atlas::table_of_name("chunks.A"), None);
-    assert_eq!(crate::atlas::table_of_name("words"), None);
+    assert_eq!(TableName::from("chunks.A").table(), None);
+    assert_eq!(TableName::from("words").table(), None);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_new_atlas_clears_every_folder() {
     // Those with chunkings and levels below them are looked for on the disk.
     for table in all().iter().filter(|table| !matches!(table, Table::Chunks(_) | Table::Copies(_))) {
         let folder = table.folder();
-        assert!(crate::staging::TABLE_FOLDERS.contains(&folder.as_str()), "{folder}");
+        assert!(TableName::directories().any(|directory| directory == folder), "{folder}");
     }
 }
 

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::json::hex64;
+use crate::schema::TableName;
+use crate::stage::StageName;
 
 /// Version of the journal's format.
 pub(super) const JOURNAL_VERSION: u32 = 2;
@@ -15,7 +17,7 @@ pub(super) const JOURNAL_VERSION: u32 = 2;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Header {
     pub(super) journal: u32,
-    pub(super) stage: String,
+    pub(super) stage: StageName,
     pub(super) recipe: String,
     pub(super) tables: Vec<TableDecl>,
     pub(super) job: Value,
@@ -24,7 +26,7 @@ pub(super) struct Header {
 /// A table that the stage makes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TableDecl {
-    pub(super) name: String,
+    pub(super) name: TableName,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) list_len: Option<u32>,
 }
@@ -41,7 +43,7 @@ pub(super) struct Commit {
 /// A part of a table; its name follows from the table and the commit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PartEntry {
-    pub(super) table: String,
+    pub(super) table: TableName,
     pub(super) rows: u64,
     pub(super) bytes: u64,
     #[serde(with = "hex64")]

@@ -8,24 +8,8 @@ use super::{STAGING_DIR, StageKind, Staging, StagingError, part_name, part_path,
 use crate::atlas::{self, Atlas, AtlasError};
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, TableEntry};
-use crate::schema::Table;
+use crate::schema::{Table, TableName};
 use crate::storage::{Storage, list};
-
-/// Folders of tables that have no others below them.
-pub(crate) const TABLE_FOLDERS: [&str; 12] = [
-    "documents",
-    "sites",
-    "links",
-    "sketches",
-    "features",
-    "pairs",
-    "clusters",
-    "cluster_stats",
-    "collections",
-    "collection_pages",
-    "collection_groups",
-    "url_rules",
-];
 
 impl Staging {
     /// Moves the committed parts into their tables, writes the manifest, and removes the work folder.
@@ -35,10 +19,10 @@ impl Staging {
     /// process dies in the middle, opening the stage again and publishing again ends in the same bytes.
     pub fn publish(mut self, fill: impl FnOnce(&mut Manifest)) -> Result<Atlas, StagingError> {
         self.ensure_usable()?;
-        let open = self.slots.iter().map(|(name, slot)| (name, slot.rows()));
-        let open = open.chain(self.raw.iter().map(|(name, raw)| (name, raw.records())));
-        if let Some((name, _)) = open.into_iter().find(|(_, rows)| *rows > 0) {
-            return Err(StagingError::Uncommitted { stage: self.params.stage.clone(), name: name.clone() });
+        let open = self.slots.iter().map(|(name, slot)| (name.to_string(), slot.rows()));
+        let mut open = open.chain(self.raw.iter().map(|(name, raw)| (name.clone(), raw.records())));
+        if let Some((name, _)) = open.find(|(_, rows)| *rows > 0) {
+            return Err(StagingError::Uncommitted { stage: self.params.stage, name });
         }
         self.slots.clear();
         self.raw.clear();
@@ -181,7 +165,7 @@ impl Staging {
             .map(|table| self.dir.join(table.folder()))
             .collect();
         if self.params.kind == StageKind::Create {
-            folders.extend(TABLE_FOLDERS.iter().map(|folder| self.dir.join(folder)));
+            folders.extend(TableName::directories().map(|folder| self.dir.join(folder)));
             for family in ["chunks", "copies"] {
                 let members = list(&self.dir.join(family))?.into_iter();
                 folders.extend(members.filter(|(_, is_dir)| *is_dir).map(|(path, _)| path));

@@ -19,13 +19,10 @@ use crate::schema::{ChunkingName, Table};
 use crate::storage::{Sink, Storage, StorageFile, checksum_file, list, remove_tree};
 
 pub(super) fn open(dir: PathBuf, params: StageParams) -> Result<(Staging, Option<Checkpoint>), StagingError> {
-    if ChunkingName::new(&params.stage).is_none() {
-        return Err(StagingError::Undeclared { name: params.stage });
-    }
     let storage = std::sync::Arc::clone(&params.storage);
     prepare_folder(storage.as_ref(), &dir, params.kind)?;
     let staging_dir = dir.join(STAGING_DIR);
-    let stage_dir = staging_dir.join(&params.stage);
+    let stage_dir = staging_dir.join(params.stage.as_str());
     storage.create_dir_all(&staging_dir).map_err(|e| IoError::new("creating", &staging_dir, e))?;
     let lock = Lock::take(&staging_dir, &dir)?;
 
@@ -118,7 +115,7 @@ fn header_of(params: &StageParams) -> Header {
     });
     Header {
         journal: JOURNAL_VERSION,
-        stage: params.stage.clone(),
+        stage: params.stage,
         recipe: params.recipe.clone(),
         tables: tables.collect(),
         job: params.job.clone(),
@@ -166,7 +163,7 @@ fn refuse_finished(dir: &Path, params: &StageParams) -> Result<(), StagingError>
         }
     };
     if finished && !params.overwrite {
-        return Err(StagingError::AlreadyFinished { dir: dir.to_owned(), stage: params.stage.clone() });
+        return Err(StagingError::AlreadyFinished { dir: dir.to_owned(), stage: params.stage });
     }
     Ok(())
 }

@@ -17,7 +17,7 @@ fn params(storage: Arc<dyn Storage>) -> StageParams {
     let tables =
         vec![Table::Documents, Table::Sites, Table::Links, Table::Chunks(w4()), Table::Features { len: 2 }];
     let job = json!({"inputs": ["a", "b"], "seed": 1});
-    StageParams { storage, ..StageParams::new("scan", job, "w4-test", tables) }
+    StageParams { storage, ..StageParams::new(StageName::Scan, job, "w4-test", tables) }
 }
 
 /// A folder in memory where there is one: these tests make thousands of files, and a busy disk would take minutes.
@@ -35,7 +35,7 @@ fn scan(dir: &Path, params: StageParams) -> Result<(Atlas, u64), StagingError> {
     if let Some(checkpoint) = resumed {
         shard = checkpoint.state["shard"].as_u64().unwrap() as u32;
         finished = checkpoint.state["finished"].as_bool().unwrap();
-        assert_eq!(checkpoint.rows["documents"], u64::from(shard) * 10);
+        assert_eq!(checkpoint.rows[&TableName::Documents], u64::from(shard) * 10);
     }
     while shard < SHARDS {
         for doc in shard * 10..(shard + 1) * 10 {
@@ -122,7 +122,7 @@ fn a_stage_becomes_an_atlas() {
         ]
     );
     assert!(atlas.verify(VerifyDepth::Rows).is_whole());
-    assert_eq!(atlas.table("sites").unwrap().rows, 0);
+    assert_eq!(atlas.table(&TableName::Sites).unwrap().rows, 0);
     let docs: usize = atlas.documents().unwrap().map(|batch| batch.unwrap().len()).sum();
     assert_eq!(docs, 30);
     assert_eq!(atlas.links().unwrap().count(), 30);
@@ -219,7 +219,7 @@ fn a_kill_while_replacing_an_atlas_never_mixes_two() {
 /// An atlas of another shape: more parts, and tables that the new one does not have.
 fn old_atlas(dir: &Path) {
     let tables = vec![Table::Documents, Table::chunks("lines2").unwrap()];
-    let old = StageParams::new("scan", json!("old"), "lines2-test", tables);
+    let old = StageParams::new(StageName::Scan, json!("old"), "lines2-test", tables);
     let (mut staging, _) = Staging::open(dir, StageParams { storage: Faulty::never(), ..old }).unwrap();
     for doc in 0..5 {
         let row = DocumentRow { doc, source: "old", media_type: "text/plain", ..DocumentRow::default() };
@@ -257,7 +257,7 @@ fn an_unfinished_atlas_is_not_extended() {
     let atlas = dir.path().join("atlas");
     drop(Staging::open(&atlas, params(Disk::shared())).unwrap());
     for overwrite in [false, true] {
-        let similar = StageParams::new("similar", json!({}), "", vec![Table::Pairs]);
+        let similar = StageParams::new(StageName::Similar, json!({}), "", vec![Table::Pairs]);
         let similar = StageParams { kind: StageKind::Extend, overwrite, ..similar };
         let error = Staging::open(&atlas, similar).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains("hint: a scan into it was interrupted"), "{error}");
@@ -330,7 +330,7 @@ fn a_stage_extends_an_atlas_and_replaces_only_its_own_tables() {
     let extend = |overwrite| StageParams {
         kind: StageKind::Extend,
         overwrite,
-        ..StageParams::new("similar", json!({}), "w4-test", vec![Table::Clusters, Table::Pairs])
+        ..StageParams::new(StageName::Similar, json!({}), "w4-test", vec![Table::Clusters, Table::Pairs])
     };
     let (mut staging, _) = Staging::open(&atlas, extend(false)).unwrap();
     let row =
@@ -338,19 +338,19 @@ fn a_stage_extends_an_atlas_and_replaces_only_its_own_tables() {
     staging.clusters().unwrap().push(&row).unwrap();
     staging.commit(json!(null)).unwrap();
     let extended = staging.publish(|manifest| {
-        manifest.stages.insert("similar".to_owned(), json!({"threshold": 0.9}));
+        manifest.stages.set_raw(StageName::Similar, json!({"threshold": 0.9}));
     });
     let extended = extended.unwrap();
-    assert_eq!(extended.table("clusters").unwrap().rows, 1);
-    assert_eq!(extended.table("documents").unwrap().rows, 30);
+    assert_eq!(extended.table(&TableName::Clusters).unwrap().rows, 1);
+    assert_eq!(extended.table(&TableName::Documents).unwrap().rows, 30);
     assert!(extended.verify(VerifyDepth::Rows).is_whole());
 
     let error = Staging::open(&atlas, extend(false)).map(|_| ()).unwrap_err();
     assert!(matches!(error, StagingError::AlreadyFinished { .. }));
     let (staging, _) = Staging::open(&atlas, extend(true)).unwrap();
     let replaced = staging.publish(|_| ()).unwrap();
-    assert_eq!(replaced.table("clusters").unwrap().rows, 0);
-    assert_eq!(replaced.table("documents").unwrap().rows, 30);
+    assert_eq!(replaced.table(&TableName::Clusters).unwrap().rows, 0);
+    assert_eq!(replaced.table(&TableName::Documents).unwrap().rows, 30);
     assert!(!atlas.join(STAGING_DIR).exists());
 }
 
@@ -381,7 +381,7 @@ fn a_committed_part_that_changed_is_found() {
         let (mut staging, _) = Staging::open(&atlas, params(Disk::shared())).unwrap();
         staging.links().unwrap().push(1, 2).unwrap();
         staging.commit(json!({})).unwrap();
-        let file = staging.files("links").pop().unwrap();
+        let file = staging.files(&TableName::Links).pop().unwrap();
         drop(staging);
         let mut bytes = fs::read(&file).unwrap();
         match damage {
@@ -401,7 +401,7 @@ fn a_committed_part_that_changed_is_found() {
 fn journal_of_three() -> Vec<u8> {
     let header = journal::Header {
         journal: journal::JOURNAL_VERSION,
-        stage: "scan".to_owned(),
+        stage: StageName::Scan,
         recipe: "r".to_owned(),
         tables: Vec::new(),
         job: json!({"a": "line\nfeed"}),

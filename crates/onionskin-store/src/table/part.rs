@@ -121,9 +121,9 @@ fn encode_error(error: ParquetError, table: &Table, path: &Path) -> TableError {
     match error {
         ParquetError::External(inner) => match inner.downcast::<std::io::Error>() {
             Ok(io) => IoError::from_io(*io, format!("writing table {table}"), path).into(),
-            Err(other) => TableError::Encode { table: table.name(), reason: other.to_string() },
+            Err(other) => TableError::Encode { table: table.to_string(), reason: other.to_string() },
         },
-        other => TableError::Encode { table: table.name(), reason: other.to_string() },
+        other => TableError::Encode { table: table.to_string(), reason: other.to_string() },
     }
 }
 
@@ -153,7 +153,7 @@ fn properties(params: &PartParams) -> WriterProperties {
         .set_sorting_columns((!sorting.is_empty()).then_some(sorting))
         .set_key_value_metadata(Some(vec![
             entry(FORMAT_VERSION_KEY, FORMAT_VERSION.to_string()),
-            entry(TABLE_KEY, table.name()),
+            entry(TABLE_KEY, table.to_string()),
             entry(RECIPE_KEY, params.recipe.clone()),
         ]));
     for (field, layout) in &columns {

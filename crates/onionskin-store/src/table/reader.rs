@@ -129,7 +129,7 @@ impl TableReader {
             .any(|group| group.num_rows() < 0 || group.columns().iter().any(|c| c.num_values() < 0))
         {
             let reason = "a row group with a negative number of rows".to_owned();
-            return Err(TableError::Damaged { table: self.table.name(), file: name, reason });
+            return Err(TableError::Damaged { table: self.table.to_string(), file: name, reason });
         }
         // Equal values pack to nearly nothing, so a damaged count of a few bytes can keep a decoder busy for minutes.
         let values = groups.iter().flat_map(|group| group.columns().iter().map(|column| column.num_values()));
@@ -137,7 +137,7 @@ impl TableReader {
         let most = values.chain(rows).fold(0, |sum: u64, count| sum.saturating_add(count.cast_unsigned()));
         if most > file_bytes.saturating_mul(MAX_VALUES_PER_BYTE) {
             let reason = format!("{most} values in {file_bytes} bytes");
-            return Err(TableError::Damaged { table: self.table.name(), file: name, reason });
+            return Err(TableError::Damaged { table: self.table.to_string(), file: name, reason });
         }
         let indices = schema::check(builder.schema(), &self.table, &name)?;
         let wanted = self.table.columns();
@@ -200,7 +200,7 @@ pub(super) fn guarded<T, E: std::fmt::Display>(
 ) -> Result<T, TableError> {
     catch(table, file, || {
         step().map_err(|e| TableError::Damaged {
-            table: table.name(),
+            table: table.to_string(),
             file: file.to_owned(),
             reason: e.to_string(),
         })
@@ -220,7 +220,7 @@ fn catch<T>(
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
         let reason = format!("the decoder gave up: {said}");
-        Err(TableError::Damaged { table: table.name(), file: file.to_owned(), reason })
+        Err(TableError::Damaged { table: table.to_string(), file: file.to_owned(), reason })
     })
 }
 
@@ -248,7 +248,7 @@ fn normalise(
         arrays.push(array);
     }
     RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|e| TableError::Damaged {
-        table: table.name(),
+        table: table.to_string(),
         file: file.to_owned(),
         reason: e.to_string(),
     })
@@ -264,7 +264,7 @@ pub(super) struct Place<'a> {
 impl Place<'_> {
     pub(super) fn wrong(&self, problem: ValueProblem) -> TableError {
         TableError::Value {
-            table: self.table.name(),
+            table: self.table.to_string(),
             file: self.file.to_owned(),
             column: self.column.to_owned(),
             problem,
@@ -273,7 +273,7 @@ impl Place<'_> {
 
     pub(super) fn damaged(&self, reason: &str) -> TableError {
         let reason = format!("column {:?}: {reason}", self.column);
-        TableError::Damaged { table: self.table.name(), file: self.file.to_owned(), reason }
+        TableError::Damaged { table: self.table.to_string(), file: self.file.to_owned(), reason }
     }
 }
 

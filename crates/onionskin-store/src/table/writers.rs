@@ -66,12 +66,12 @@ pub struct SiteRow<'a> {
 }
 
 fn out_of_order(part: &PartWriter, row: u64) -> TableError {
-    TableError::OutOfOrder { table: part.table().name(), row }
+    TableError::OutOfOrder { table: part.table().to_string(), row }
 }
 
 fn write_columns(part: &mut PartWriter, columns: Vec<ArrayRef>) -> Result<(), TableError> {
     let batch = RecordBatch::try_new(Arc::clone(part.schema()), columns)
-        .map_err(|e| TableError::Encode { table: part.table().name(), reason: e.to_string() })?;
+        .map_err(|e| TableError::Encode { table: part.table().to_string(), reason: e.to_string() })?;
     part.write(&batch)
 }
 
@@ -151,10 +151,10 @@ impl DocumentsWriter {
         self.canonical_url.append_option(row.canonical_url);
         self.fetched_at.append_option(row.fetched_at);
         match &row.payload_sha1 {
-            Some(digest) => self
-                .payload_sha1
-                .append_value(digest)
-                .map_err(|e| TableError::Encode { table: self.part.table().name(), reason: e.to_string() })?,
+            Some(digest) => self.payload_sha1.append_value(digest).map_err(|e| TableError::Encode {
+                table: self.part.table().to_string(),
+                reason: e.to_string(),
+            })?,
             None => self.payload_sha1.append_null(),
         }
         self.text_fp.append_option(row.text_fp.map(|fp| fp as i64));
@@ -413,7 +413,7 @@ macro_rules! list_writer {
             /// Appends the list of a document; `doc` must be larger than the one before.
             pub fn push(&mut self, doc: u32, list: &[$unsigned]) -> Result<(), TableError> {
                 if list.len() != self.len {
-                    let table = self.part.table().name();
+                    let table = self.part.table().to_string();
                     return Err(TableError::ListLength { table, found: list.len(), wanted: self.len });
                 }
                 if self.last_doc.is_some_and(|last| last >= doc) {
@@ -431,7 +431,7 @@ macro_rules! list_writer {
                 let values = std::mem::replace(&mut self.values, Vec::with_capacity(rows * self.len));
                 let (doc, values) = (Int64Array::from(doc), <$array>::from(values));
                 let lists = FixedSizeListArray::try_new(list_element($element), self.len as i32, Arc::new(values), None)
-                    .map_err(|e| TableError::Encode { table: self.part.table().name(), reason: e.to_string() })?;
+                    .map_err(|e| TableError::Encode { table: self.part.table().to_string(), reason: e.to_string() })?;
                 write_columns(&mut self.part, vec![Arc::new(doc), Arc::new(lists)])
             }
 

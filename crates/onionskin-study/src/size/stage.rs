@@ -27,7 +27,7 @@ use crate::size::walk::{WalkError, WalkParams, Walked};
 use crate::size::{By, MeasureError, Member, MemberFailure, Observed, measure};
 use onionskin_core::{Recipe, RecipeError, SketchScheme};
 use onionskin_seen::{Entry, SeenError};
-use onionskin_store::{Atlas, AtlasError, MemoryBudget};
+use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableName};
 
 pub use files::{FileError, read_addresses, read_lexicon, read_queries};
 pub use search::{BadResultPath, EngineSettings, HttpEngine, ResultPath, Step};
@@ -385,7 +385,7 @@ impl Compared {
             name: atlas.dir().display().to_string(),
             recipe,
             seed: atlas.manifest().seed,
-            sketches: !bottom && atlas.has("sketches"),
+            sketches: !bottom && atlas.has(&TableName::Sketches),
             hint: "scan with a recipe that has +sketch, or use --by text",
         })
     }
@@ -602,7 +602,7 @@ pub fn walk(
     memory: MemoryBudget,
     work_dir: &Path,
 ) -> Result<Walked, SizeError> {
-    let nodes = u32::try_from(atlas.table("documents")?.rows).unwrap_or(u32::MAX);
+    let nodes = u32::try_from(atlas.table(&TableName::Documents)?.rows).unwrap_or(u32::MAX);
     let links = atlas.links()?;
     std::fs::create_dir_all(work_dir)
         .map_err(|source| SizeError::Open { name: work_dir.display().to_string(), source })?;

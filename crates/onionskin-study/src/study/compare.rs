@@ -13,7 +13,7 @@ use crate::replication::{NO_SITE, PartCounts};
 use crate::report::{Changes, Fate, MirrorChanges, SiteChanges};
 use onionskin_store::schema::LevelName;
 use onionskin_store::sort::{SortParams, Sorter};
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Places, ReportError, ReportParams, Study, WorkDir, name_of};
@@ -61,7 +61,7 @@ pub fn compare(params: &CompareParams, progress: &dyn Progress) -> Result<Change
         Study::new(&of[0], &atlases[0], work.path.clone())?,
         Study::new(&of[1], &atlases[1], work.path.clone())?,
     ];
-    let level = common_level(&studies);
+    let level = common_level(&studies)?;
     let mut changes = Changes {
         earlier: name_of(&params.earlier),
         later: name_of(&params.later),
@@ -205,7 +205,7 @@ impl Sites {
     /// The numbers of the sites of an atlas.
     fn of(&mut self, atlas: &Atlas) -> Result<Vec<u32>, ReportError> {
         let mut numbers = Vec::new();
-        if !atlas.has("sites") {
+        if !atlas.has(&TableName::Sites) {
             return Ok(numbers);
         }
         for batch in atlas.sites()? {
@@ -245,11 +245,11 @@ fn tell_sites(changes: &mut Changes, sites: &Sites, pages: &[SitePages]) {
 }
 
 /// The level of the later crawl's last search, if the earlier one has it too.
-fn common_level(studies: &[Study<'_>; 2]) -> LevelName {
+fn common_level(studies: &[Study<'_>; 2]) -> Result<LevelName, ReportError> {
     let names = studies[1].atlas.levels();
     let main =
-        names.get(studies[1].main_level(&names)).filter(|name| studies[0].atlas.levels().contains(name));
-    main.cloned().unwrap_or_else(levels::exact_level)
+        names.get(studies[1].main_level(&names)?).filter(|name| studies[0].atlas.levels().contains(name));
+    Ok(main.cloned().unwrap_or_else(levels::exact_level))
 }
 
 fn common_levels(studies: &[Study<'_>; 2]) -> Result<Vec<(String, [PartCounts; 2])>, ReportError> {
@@ -276,7 +276,7 @@ fn common_levels(studies: &[Study<'_>; 2]) -> Result<Vec<(String, [PartCounts; 2
 type Roots = BTreeMap<String, (String, String, u64)>;
 
 fn roots(atlas: &Atlas) -> Result<Option<Roots>, ReportError> {
-    if !atlas.has("collections") || !atlas.has("collection_groups") {
+    if !atlas.has(&TableName::Collections) || !atlas.has(&TableName::CollectionGroups) {
         return Ok(None);
     }
     let mut noise = Vec::new();

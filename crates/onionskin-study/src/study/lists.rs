@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::figure::CollectionPoint;
 use crate::findings::{self, CollectionRow, Collections, CopiedSite, RuleRow};
 use crate::replication::SiteCounts;
-use onionskin_store::Atlas;
+use onionskin_mirror::CollectionsRecord;
 use onionskin_store::table::CollectionGroupRow;
+use onionskin_store::{Atlas, TableName};
 
 use super::ReportError;
 
@@ -17,6 +18,7 @@ const POINTS: usize = 20_000;
 
 pub(super) fn cost(cost: onionskin_store::costs::Cost) -> findings::Cost {
     let onionskin_store::costs::Cost { stage, of, seconds, cpu_seconds, peak_memory, resumed } = cost;
+    let stage = stage.to_string();
     findings::Cost { stage, of, seconds, cpu_seconds, peak_memory, resumed }
 }
 
@@ -72,11 +74,11 @@ pub(super) fn copied_sites(atlas: &Atlas, sites: &[SiteCounts]) -> Result<Vec<Co
 
 /// What the search for mirrors has left.
 pub(super) fn collections(atlas: &Atlas) -> Result<Option<Collections>, ReportError> {
-    if !atlas.has("collection_groups") {
+    if !atlas.has(&TableName::CollectionGroups) {
         return Ok(None);
     }
-    let stage = atlas.manifest().stages.get("collections");
-    let merge = stage.and_then(|stage| stage.get("merge")?.as_str()).unwrap_or_default().to_owned();
+    let record = atlas.record::<CollectionsRecord>()?.and_then(|record| record.search);
+    let merge = record.map(|search| search.merge.to_string()).unwrap_or_default();
     let mut found = Collections { merge, ..Collections::default() };
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let mut top: Vec<CollectionGroupRow> = Vec::new();
@@ -158,7 +160,7 @@ pub(super) fn collections(atlas: &Atlas) -> Result<Option<Collections>, ReportEr
             duplicate_pages: row.duplicate_pages,
         })
         .collect();
-    if atlas.has("url_rules") {
+    if atlas.has(&TableName::UrlRules) {
         for row in atlas.url_rules()?.take(LISTED) {
             let row = row?;
             found.rules.push(RuleRow {

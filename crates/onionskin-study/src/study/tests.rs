@@ -14,6 +14,7 @@ use onionskin_scan::testing::{files, scan_into};
 use onionskin_similar::Search;
 use onionskin_similar::{SimilarParams, similar};
 use onionskin_store::Quiet;
+use serde_json::Value;
 
 const RECIPE: &str = "w4-rabin64-6x14r2+sketch+w4+l4+l2+sp";
 
@@ -467,8 +468,9 @@ fn a_level_for_the_report_leaves_the_rest_alone() {
     );
     assert!(findings.costs.iter().any(|cost| cost.stage == "similar" && cost.of == "overlap-l4-2"));
     // A new scan begins anew.
-    let stages = Atlas::open(made.atlas()).unwrap().manifest().stages.clone();
-    assert!(stages.contains_key("copies.overlap-l4-2"));
+    let level = LevelName::new("overlap-l4-2").unwrap();
+    let record = Atlas::open(made.atlas()).unwrap().level::<LevelRecord>(&level).unwrap().unwrap();
+    assert_eq!(record.search.threshold(), Some(2.0));
 }
 
 #[test]

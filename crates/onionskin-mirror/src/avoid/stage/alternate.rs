@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::place;
 use onionskin_extract::url::{normalize, site};
-use onionskin_store::Atlas;
 use onionskin_store::table::{CollectionRow, CopyKind};
+use onionskin_store::{Atlas, StageName, TableName};
 
 use super::{AvoidError, open};
 
@@ -54,7 +54,7 @@ pub struct Alternate {
 /// place in mirrors of the collection that the address would belong to.
 pub fn alternates(atlas_dir: &Path, url: &str) -> Result<Vec<Alternate>, AvoidError> {
     let url = normalize(url).ok_or_else(|| AvoidError::Url { url: url.to_owned() })?;
-    let atlas = open(atlas_dir, "clusters", "similar")?;
+    let atlas = open(atlas_dir, TableName::Clusters, StageName::Similar)?;
     let mut docs = Vec::new();
     for batch in atlas.documents()?.only(&["url"]) {
         docs.extend(batch?.rows().filter(|row| row.url == Some(&url)).map(|row| row.doc));
@@ -124,7 +124,7 @@ fn same_pages(
     docs: &[u32],
     found: &mut BTreeMap<u32, (Why, Option<f64>, Option<u32>)>,
 ) -> Result<(), AvoidError> {
-    if !atlas.has("collection_pages") {
+    if !atlas.has(&TableName::CollectionPages) {
         return Ok(());
     }
     let mut slots = Vec::new();
@@ -145,7 +145,7 @@ fn same_pages(
 
 /// Addresses in other replicas that correspond to one that is in the folder of a replica, with the group.
 fn places(atlas: &Atlas, url: &str) -> Result<Vec<(String, u32)>, AvoidError> {
-    if !atlas.has("collections") {
+    if !atlas.has(&TableName::Collections) {
         return Ok(Vec::new());
     }
     let rows: Vec<CollectionRow> = atlas.collections()?.collect::<Result<_, _>>()?;

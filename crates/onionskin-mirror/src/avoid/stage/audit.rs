@@ -8,6 +8,7 @@ use crate::place;
 use onionskin_extract::url::site;
 use onionskin_similar::Resources;
 use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{StageName, TableName};
 
 use super::{AvoidError, NONE, documents, open};
 use crate::stage::trivial::{self, Trivial};
@@ -44,7 +45,7 @@ pub fn audit(
     crawled: Date,
     params: &AuditParams,
 ) -> Result<Vec<AuditedEntry>, AvoidError> {
-    let atlas = open(atlas_dir, "pairs", "similar")?;
+    let atlas = open(atlas_dir, TableName::Pairs, StageName::Similar)?;
     let clusters = connected(&atlas)?;
     let matcher = Matcher::new(list);
     let mut principals: HashMap<&str, Vec<(&str, usize)>> = HashMap::new();

@@ -11,8 +11,9 @@ use crate::avoid::{
 };
 use crate::describe::Kind;
 use onionskin_similar::Bits;
+use onionskin_similar::SimilarRecord;
 use onionskin_store::table::CollectionRow;
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, StageName, TableName};
 
 use super::{AvoidError, Clusters, documents, open, replay};
 
@@ -100,7 +101,7 @@ struct Wanted {
 
 /// Makes the list of what the next crawl can skip.
 pub fn avoid(params: &AvoidParams) -> Result<AvoidReport, AvoidError> {
-    let atlas = open(&params.atlas, "collection_groups", "collections")?;
+    let atlas = open(&params.atlas, TableName::CollectionGroups, StageName::Collections)?;
     let mut left_out = BTreeMap::new();
     let mut wanted = wanted(params, &atlas, &mut left_out)?;
     let (members, kept) = members(&atlas, &mut wanted)?;
@@ -109,11 +110,9 @@ pub fn avoid(params: &AvoidParams) -> Result<AvoidReport, AvoidError> {
         tool: Some(format!("onionskin {}", env!("CARGO_PKG_VERSION"))),
         recipe: Some(atlas.manifest().recipe.clone()),
         threshold: atlas
-            .manifest()
-            .stages
-            .get("similar")
-            .and_then(|stage| stage.get("threshold"))
-            .map(ToString::to_string),
+            .record::<SimilarRecord>()?
+            .and_then(|similar| similar.search.threshold)
+            .map(|threshold| threshold.to_string()),
         crawl_from: crawl.first.map(|date| date.to_string()),
         crawl_to: crawl.last.map(|date| date.to_string()),
         entries: Vec::new(),
@@ -131,7 +130,8 @@ pub fn avoid(params: &AvoidParams) -> Result<AvoidReport, AvoidError> {
     list.entries.sort_by_key(|entry| (std::cmp::Reverse(entry.pages), entry.group, entry.replica));
     let spared = list.spare(kept_urls.iter().map(String::as_str));
     let capped = list.cap(params.max_rules);
-    let clusters = if atlas.has("clusters") { Clusters::read(&atlas)? } else { no_clusters(&atlas) };
+    let clusters =
+        if atlas.has(&TableName::Clusters) { Clusters::read(&atlas)? } else { no_clusters(&atlas) };
     let simulation = replay(&list, &atlas, &clusters)?;
     let (exact, near) = savings(&atlas, &clusters)?;
     let all = Savings { pages: simulation.before.pages, bytes: simulation.before.bytes };

@@ -84,7 +84,7 @@ impl TextStore {
             }
             let places = find_places(atlas, &missing)?;
             let mut learnt: Vec<(String, Known)> = Vec::new();
-            let options = self.options(atlas);
+            let options = self.options(atlas)?;
             read_places(atlas, self.inputs.as_deref(), options, &places, &mut |url, text| {
                 learnt.push((url.to_owned(), known(text)));
             });
@@ -100,11 +100,11 @@ impl TextStore {
         Ok(())
     }
 
-    fn options(&self, atlas: &Atlas) -> Arc<Options> {
-        let mut options = reading_options(atlas.manifest());
+    fn options(&self, atlas: &Atlas) -> Result<Arc<Options>, MemberFailure> {
+        let mut options = reading_options(atlas)?;
         options.extract.pdf_worker = self.pdf_worker.clone();
         options.task_bytes = options.task_bytes.min(1 << 20);
-        Arc::new(options)
+        Ok(Arc::new(options))
     }
 
     /// The words of some texts of the atlases, each with the number of those texts that have it, and how many texts that were.
@@ -113,7 +113,7 @@ impl TextStore {
         let mut read = 0;
         for atlas in &self.atlases {
             let places = random_places(atlas, texts.div_ceil(self.atlases.len()), seed)?;
-            let options = self.options(atlas);
+            let options = self.options(atlas)?;
             read_places(atlas, self.inputs.as_deref(), options, &places, &mut |_, text| {
                 read += 1;
                 for word in words_of(text) {
