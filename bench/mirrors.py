@@ -1,10 +1,11 @@
 """Real documentation in real versions, laid out as hosts, and what `collections` makes of it.
 
-Fetches packages by name with the clients of their registries (apt-get, pip, npm), takes the HTML out of them and puts every version in a place of its own:
-the newest on a host of its own, older ones in folders of mirror hosts, or beside it on the same host. Then it runs scan, similar and collections under the
-three merge conditions, holds them against what is known, and writes what it saw as Markdown.
+Fetches packages by name with the clients of their registries (apt-get, pip, npm) and extracts the
+HTML. The newest version gets a host of its own. Older versions get directories of mirror hosts, or
+are beside the newest on the same host. Then it runs scan, similar and collections under the three
+merge conditions, compares the results with what is known, and writes them as Markdown.
 
-    ONIONSKIN=target/release/onionskin python bench/mirrors.py --work FOLDER [--out docs/mirrors.md]
+    ONIONSKIN=target/release/onionskin python bench/mirrors.py --work DIR [--out docs/mirrors.md]
 """
 
 import argparse
@@ -139,33 +140,40 @@ def main():
     shutil.rmtree(atlas, ignore_errors=True)
     scan = onionskin("scan", hosts, "-o", atlas)[-1]
     similar = onionskin("similar", atlas, "--threshold", options.threshold)[-1]
-    text = ["## What was laid out", "", "| set | version | place | HTML pages |", "|---|---|---|---:|"]
-    text += [f"| {name} | {version} | {place} | {pages} |" for name, version, place, pages in rows]
-    text += ["", f"{scan['documents']} documents, {scan['links']} links between them; similar at a resemblance of {options.threshold}: "
-             f"{similar['clusters']} clusters with {similar['clustered_documents']} documents.", ""]
-    text += ["## Conditions compared", "", "| merge | collections | of fewer than ten pages | copies counted one by one | no place or a piece | mirrors whole |",
+    text = ["## Layout", "", "| Set | Version | Location | HTML pages |", "|---|---|---|---:|"]
+    text += [f"| {name} | {version} | {place} | {pages:,} |" for name, version, place, pages in rows]
+    text += ["", f"{scan['documents']:,} documents with {scan['links']:,} links between them. "
+             f"At a resemblance of {options.threshold} there are {similar['clusters']:,} clusters",
+             f"with {similar['clustered_documents']:,} documents.", ""]
+    text += ["## Merge conditions compared", "",
+             "| Merge condition | Collections | Under ten pages | Replicas | Problem collections "
+             "| Whole mirrors |",
              "|---|---:|---:|---:|---:|---:|"]
     for merge in ["strict", "extended", "tolerant"]:
         found = onionskin("collections", atlas, "--merge", merge, "--list", "0", "--noise", "--check")
         score = onionskin("evaluate", atlas, "--truth", truth)[-1]
         summary = found[0]
         text.append(
-            f"| {merge} | {summary['groups']} | {summary['noise_groups']} | {score['collections']} "
-            f"| {score['problems']} | {score['mirrors_whole']} of {score['mirrors']} |"
+            f"| {merge} | {summary['groups']:,} | {summary['noise_groups']:,} | {score['collections']:,} "
+            f"| {score['problems']:,} | {score['mirrors_whole']} of {score['mirrors']} |"
         )
-    text += ["", "## What tolerant found", "",
-             "| collection | kind | copy | kind of copy | pages | coverage | changed | added | missing | newer |",
-             "|---|---|---|---|---:|---:|---:|---:|---:|---|"]
+    text += ["", '"Replicas" counts the replicas of all collections. "Whole mirrors" are mirrors found whole.',
+             "", "## Collections found with `tolerant`", "",
+             "Collections of at least ten pages. Roots are shown without `index.html`."]
     for group in found:
         if group["type"] != "collection" or group["is_noise"]:
             continue
+        text += ["", f"### {group['name']}", "", f"Kind: {group['kind']}.", "",
+                 "| Root | Kind | Pages | Coverage | Changed | Added | Missing | Newer |",
+                 "|---|---|---:|---:|---:|---:|---:|---|"]
         for replica in group["replicas"]:
-            place = (replica["root_url"] or "").removeprefix("http://")
+            root = (replica["root_url"] or "").removeprefix("http://").removesuffix("index.html")
             text.append(
-                f"| {group['name']} | {group['kind']} | {place} | {replica['kind']} | {replica['pages']} | {replica['coverage']:.2f} "
-                f"| {replica['changed']} | {replica['added']} | {replica['missing']} | {replica['newer']} |"
+                f"| {root} | {replica['kind']} | {replica['pages']:,} | {replica['coverage']:.2f} "
+                f"| {replica['changed']:,} | {replica['added']:,} | {replica['missing']:,} "
+                f"| {replica['newer']} |"
             )
-    text += ["", "Mirrors that are not whole:", ""]
+    text += ["", "## Mirrors that are not whole", ""]
     text += [f"- {root}: {why}" for root, why in score["misses"]] or ["- none"]
     print("\n".join(text))
     if options.out:

@@ -57,8 +57,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Do the whole job: scan, similar, collections, report.
     ///
-    /// The same as the four commands one after the other, with the same result, in one process: texts are read once as long as memory
-    /// lasts. A run that was stopped goes on where it was when the same command is given again. Without links between documents
+    /// The same as the four commands one after the other, with the same result, in one process. An
+    /// interrupted run resumes when the same command is run again. Without links between documents
     /// there are no collections, and their search is left out.
     Run(Box<crate::commands::run::RunArgs>),
     /// Read raw web data once and make an atlas of it.
@@ -110,7 +110,7 @@ pub(crate) enum Command {
     /// Reads the clusters of an atlas. Of every cluster one document stays; `removed.jsonl` says of each of the others what it is
     /// a copy of, and why. Inputs are copied to `shards`, in the same format and compression; what stays is copied byte for byte.
     Dedup(Box<crate::commands::dedup::DedupArgs>),
-    /// Tell how big crawls, lists of addresses and search engines are against each other, and how much each covers.
+    /// Estimate the relative size and coverage of crawls, URL lists and search engines.
     ///
     /// Pages of each are sampled and looked for in the others; sizes follow from the shares that are found, with intervals. Also: searches
     /// out of a query log, a random walk over links, and the results of a study of random addresses. Every known bias of what was
@@ -123,8 +123,9 @@ pub(crate) enum Command {
     Seen(Box<crate::commands::seen::SeenArgs>),
     /// Serve an atlas, an index of seen documents, or both, to browsers and programs.
     ///
-    /// On this machine only, unless told otherwise. Adding to the index and removing from it needs a token, everything does where other machines can
-    /// reach the server. Ends with code 0 on a signal, when running requests are done; at once on a second one.
+    /// On this machine only, unless told otherwise. Writes always need a token; if other machines can
+    /// reach the server, reads need one too. Ends with code 0 on a signal, when running requests are
+    /// done; at once on a second one.
     #[cfg(feature = "serve")]
     Serve(Box<crate::commands::serve::ServeArgs>),
     /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before starting.

@@ -14,7 +14,8 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// Hidden unless stderr is a terminal, and under `--quiet`, `--verbose` and `--json`.
+    /// Hidden unless stderr is a terminal, and under `--quiet` and `--verbose`. `--json` changes
+    /// nothing: it is about stdout.
     pub fn new(global: &Global) -> Bar {
         let shown = std::io::stderr().is_terminal() && !global.quiet && global.verbose == 0;
         let bar = if shown { ProgressBar::new(0) } else { ProgressBar::hidden() };

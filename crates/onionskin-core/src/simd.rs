@@ -1,7 +1,8 @@
-//! The kernels that use what the processor has, each behind a safe function, each equal by test to its portable twin.
+//! The kernels that use what the processor has, each behind a safe function, each equal by test to
+//! its portable twin.
 //!
-//! The choice is made once per process. `ONIONSKIN_PORTABLE=1` in the environment is not read here (this crate does no
-//! I/O); tests call the twins directly.
+//! Every call asks which instructions there are; the standard library caches the answer. Tests call
+//! the twins directly.
 
 #![allow(unsafe_code)]
 

@@ -24,7 +24,7 @@ use crate::model::{Group, Member, Merge, Replica, Role};
 /// How to grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// Strict or extended.
+    /// The merge condition. [`grow`] takes strict and extended only.
     pub merge: Merge,
     /// Whether every replica keeps to one site.
     pub single_site: bool,

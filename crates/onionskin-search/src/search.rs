@@ -4,7 +4,8 @@
 //! a page must beat from then on, and the engine skips whole blocks of pages that cannot. A group that had to go
 //! comes back if a better page of it turns up, so what is found is exactly the best groups: a group's score is that of its best page, and that page has beaten the bar.
 //!
-//! **Replication** (design: a ranking signal): what many have copied is worth more, by a tenth for each doubling.
+//! **Replication** is a ranking signal: a page with more copies ranks higher, by a tenth for each
+//! doubling.
 //!
 //! **Overlap** (Shivakumar and Garcia-Molina 1998, section 1, item 2): of results that remain, one that stands for the most part in those above it sinks. From the top, each place is given to the result with the
 //! highest score after what the places above already tell is taken off.

@@ -117,7 +117,8 @@ impl Library {
         Ok(results)
     }
 
-    /// Why two documents are alike. Where the inputs are gone, the texts are those of the index.
+    /// Why two documents are alike. Where the inputs are gone there are no texts;
+    /// [`compare_stored`](Library::compare_stored) has those of the index.
     pub fn explain(&self, a: u32, b: u32) -> Result<Explanation, ExplainError> {
         let params = ExplainParams {
             atlas: self.params.atlas.clone(),

@@ -11,7 +11,8 @@
 //!  pairs ──▶ clusters, transitive or centred     (cluster)
 //! ```
 //!
-//! Everything larger than a bit a document is kept in sorts that spill, so that memory is what the budget says.
+//! Memory is what the budget says: one bit per document, union-find of four bytes per document where
+//! that fits, tables that share the budget, and sorts that spill for everything else.
 
 mod bound;
 pub mod candidates;
