@@ -38,7 +38,8 @@ use inputs::ScanRecord;
 use state::State;
 use writer::Writer;
 
-/// What to scan, and how. The first group decides the result; the second only speed.
+/// What to scan, and how. `inputs` to `commit_bytes` decide the bytes of the atlas. The others say
+/// where it goes, when to stop, and what may be used.
 #[derive(Clone, Debug)]
 pub struct ScanParams {
     /// Files, folders, globs, `-`, object-store URLs.
@@ -183,9 +184,7 @@ pub enum ScanError {
     #[error(transparent)]
     TooLittleMemory(#[from] TooLittleMemory),
     /// The table of sites does not fit.
-    #[error(
-        "{sites} sites fill a quarter of the memory budget of {memory}; raise it (16 to 24 bytes a site are needed)"
-    )]
+    #[error("{sites} hosts exceed a quarter of the {memory} memory budget")]
     TooManySites {
         /// Sites so far.
         sites: u64,

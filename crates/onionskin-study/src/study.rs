@@ -5,8 +5,9 @@
 //! copies.<level> + documents ─▶ by cluster, site ─▶ counts  collections, url_rules, costs ─▶ lists
 //! ```
 //!
-//! Two bytes a document and eight a site stay in memory, and thirty-six a document while links are walked; links themselves are in memory while they fit, and a file
-//! else. Clusters are counted as they come out of a sort.
+//! Two bytes per document and 32 per site stay in memory, and thirty per document while links are
+//! followed. Links are in memory if they fit, otherwise in a file. Clusters are counted as they come
+//! out of a sort.
 
 mod compare;
 mod lists;
