@@ -55,12 +55,12 @@ fn a_generated_web() {
 #[test]
 fn a_directory_of_real_pages() {
     let dir = Dir::new();
-    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/attrs");
-    for page in std::fs::read_dir(pages).unwrap() {
-        let page = page.unwrap();
-        let html = std::fs::read(page.path()).unwrap();
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/attrs.jsonl");
+    for page in std::fs::read_to_string(pages).unwrap().lines() {
+        let page: serde_json::Value = serde_json::from_str(page).unwrap();
+        let (name, html) = (page["name"].as_str().unwrap(), page["html"].as_str().unwrap());
         for host in ["www.example.org", "mirror.example.net"] {
-            dir.write(&format!("pages/{host}/{}", page.file_name().display()), &html);
+            dir.write(&format!("pages/{host}/{name}"), html);
         }
     }
     run(&dir, &["run", "pages", "-o", "atlas", "-q"]);
