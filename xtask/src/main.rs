@@ -19,7 +19,7 @@ cargo xtask bench collections [--pages N] [--memory SIZE]  the search for mirror
 cargo xtask bench python [--documents N] [--seen N]  kernel calls from Python against rensa and datasketch; a million documents through Deduplicator
 cargo xtask bench serve [--pages N] [--memory SIZE]  searching under load, and ten thousand connections that say nothing
 cargo xtask bench spark [--pages N M]   the whole job on Spark, one and two executors, against the program
-cargo xtask package                     build the Python package, install it where nothing else is, and test it
+cargo xtask package                     build the Python package, install it where nothing else is, and test it, with a debug build of the program that is there
 cargo xtask spark                       test the package on Spark 4 and 3.5, with a debug build of the program that is there
 cargo xtask fuzz [TARGET] [--seconds N | --runs N]  run the fuzz targets, all or one, 60 seconds each
 ";
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
         ["bench", "serve", options @ ..] => bench::serve(options),
         ["bench", "python", options @ ..] => bench::python_calls(options),
         ["bench", "spark", options @ ..] => bench::spark(options),
-        ["package"] => package::test(),
+        ["package"] => package::test(&shell::root().join("target/debug/onionskin")),
         ["spark"] => package::spark(&shell::root().join("target/debug/onionskin")),
         ["fuzz", options @ ..] => fuzz::run(options),
         [] | ["help" | "--help" | "-h"] => {

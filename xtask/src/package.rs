@@ -53,9 +53,9 @@ pub(crate) fn install(interpreter: &Path, wheel: &Path) -> anyhow::Result<()> {
     step("pip install of the wheel", &mut command(interpreter, &arguments))
 }
 
-/// Builds, installs and tests the package. The profile is that of other tests, so that most of it is compiled already; `ONIONSKIN_WHEEL_PROFILE=release` tests
+/// Builds, installs and tests the package, which must answer as `binary` does. The profile is that of other tests, so that most of it is compiled already; `ONIONSKIN_WHEEL_PROFILE=release` tests
 /// what people get.
-pub(crate) fn test() -> anyhow::Result<()> {
+pub(crate) fn test(binary: &Path) -> anyhow::Result<()> {
     let profile = std::env::var("ONIONSKIN_WHEEL_PROFILE").unwrap_or_else(|_| "dev".to_owned());
     let wheel = wheel(&profile)?;
     alone(&wheel)?;
@@ -65,7 +65,9 @@ pub(crate) fn test() -> anyhow::Result<()> {
     // A million documents through the online filter take half a minute.
     step(
         "the package",
-        command(&interpreter, &["-m", "pytest", "-q", &tests]).env("ONIONSKIN_SLOW_TESTS", "1"),
+        command(&interpreter, &["-m", "pytest", "-q", &tests])
+            .env("ONIONSKIN_SLOW_TESTS", "1")
+            .env("ONIONSKIN", binary),
     )?;
     let sources = format!("{FOLDER}/python/onionskin");
     let typed = format!("{FOLDER}/tests/typed.py");

@@ -67,7 +67,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "oracles and readers in Python",
         command(&interpreter, &["-m", "pytest", "-q", "tests/python"]).env("ONIONSKIN", &binary),
     )?;
-    package::test()?;
+    package::test(&binary)?;
     package::spark(&binary)?;
     browser(&binary)?;
     fuzz::run(&["--runs", "3000"])?;

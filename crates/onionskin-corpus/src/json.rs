@@ -93,6 +93,44 @@ pub(crate) fn find_fields<'a>(
     if is_object { Ok(slots) } else { Err(JsonError::NotAnObject) }
 }
 
+/// Visits the keys of the object that a line holds, those of objects inside it left out.
+pub(crate) fn each_key(
+    line: &str,
+    buffers: &mut JsonBuffers,
+    mut visit: impl FnMut(&str),
+) -> Result<(), JsonError> {
+    let mut scanner = Scanner { line, at: 0 };
+    scanner.skip_space();
+    if scanner.peek() != Some(b'{') {
+        return Err(JsonError::NotAnObject);
+    }
+    scanner.at += 1;
+    scanner.skip_space();
+    let mut is_open = scanner.peek() != Some(b'}');
+    while is_open {
+        scanner.skip_space();
+        if scanner.peek() != Some(b'"') {
+            return scanner.broken("a key is missing");
+        }
+        match scanner.wanted_string(&mut buffers.key)? {
+            Slot::Borrowed(key) => visit(key),
+            _ => visit(&buffers.key),
+        }
+        scanner.skip_space();
+        scanner.expect(b':', "a colon is missing")?;
+        scanner.skip_value(&mut buffers.open)?;
+        scanner.skip_space();
+        match scanner.peek() {
+            Some(b',') => scanner.at += 1,
+            Some(b'}') => is_open = false,
+            _ => return scanner.broken("a comma or brace is missing"),
+        }
+    }
+    scanner.at += 1;
+    scanner.skip_space();
+    if scanner.at < line.len() { scanner.broken("characters after the end") } else { Ok(()) }
+}
+
 struct Scanner<'a> {
     line: &'a str,
     at: usize,

@@ -75,6 +75,7 @@ pub use discover::{DiscoverError, discover};
 pub use document::{BadReason, BadRecord, Document, SkipReason, Visitor};
 pub use lookup::LookupError;
 pub use options::{Format, Options, UnknownFormat};
+pub use parquet::{ParquetText, ParquetTexts};
 pub use reopened::{JsonLine, JsonLineReader};
 pub use sniff::Encoding;
 pub use source::Source;

@@ -7,6 +7,10 @@
 //! The library that decodes was written for files that are well; on damaged ones it may panic, so every call into it is
 //! fenced, and a panic is a damaged file.
 
+mod texts;
+
+pub use texts::{ParquetText, ParquetTexts};
+
 use std::fmt;
 use std::io::{self, Read, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -66,7 +70,10 @@ pub(crate) struct RowGroup {
 impl ParquetFile {
     pub(crate) fn open(source: &Source, options: &Options) -> Result<ParquetFile, BadReason> {
         let input = source.open().map_err(|error| BadReason::Io { detail: error.to_string() })?;
-        let chunks = Chunks { input: Arc::new(Mutex::new(input)), len: source.bytes };
+        ParquetFile::of(Chunks::new(input, source.bytes), options)
+    }
+
+    fn of(chunks: Chunks, options: &Options) -> Result<ParquetFile, BadReason> {
         let metadata = fenced(|| ArrowReaderMetadata::load(&chunks, ArrowReaderOptions::new()))?;
         let columns = Columns::find(metadata.parquet_schema(), options)?;
         Ok(ParquetFile { chunks, metadata, columns })
@@ -333,6 +340,10 @@ impl fmt::Debug for Chunks {
 }
 
 impl Chunks {
+    fn new(input: Box<dyn Input>, len: u64) -> Chunks {
+        Chunks { input: Arc::new(Mutex::new(input)), len }
+    }
+
     fn read_at(&self, position: u64, into: &mut [u8]) -> io::Result<usize> {
         let mut input = self.input.lock().unwrap_or_else(PoisonError::into_inner);
         input.seek(SeekFrom::Start(position))?;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::json::{JsonBuffers, Slot, find_fields};
+use crate::document::BadReason;
+use crate::json::{JsonBuffers, JsonError, Slot, each_key, find_fields};
 use crate::options::Options;
 use crate::sniff::Encoding;
 use crate::source::{Location, Source};
@@ -67,6 +68,23 @@ impl JsonLineReader {
             _ => string(1),
         };
         Some(JsonLine { text: string(0)?, id, beside: string(2) })
+    }
+
+    /// Visits the keys of the object that a line holds, those of objects inside it left out.
+    ///
+    /// ```
+    /// use onionskin_corpus::JsonLineReader;
+    /// let (mut reader, mut keys) = (JsonLineReader::default(), Vec::new());
+    /// reader.keys(br#"{"id": 7, "meta": {"lang": "en"}}"#, |key| keys.push(key.to_owned())).unwrap();
+    /// assert_eq!(keys, ["id", "meta"]);
+    /// assert!(reader.keys(b"[1]", |_| {}).is_err());
+    /// ```
+    pub fn keys(&mut self, line: &[u8], visit: impl FnMut(&str)) -> Result<(), BadReason> {
+        let line = simdutf8::basic::from_utf8(line).map_err(|_| BadReason::InvalidUtf8)?;
+        each_key(line, &mut self.buffers, visit).map_err(|error| match error {
+            JsonError::NotAnObject => BadReason::NotAnObject,
+            JsonError::Broken { .. } => BadReason::BrokenJson { detail: error.to_string() },
+        })
     }
 }
 

@@ -4,16 +4,18 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use onionskin::seen::{Document, Features, Options, Params, Seen, TextFeatures};
+use onionskin_seen::intake::{
+    Answer, IndexStats, Intake, LineReader, OpenError, Prepared, RECIPE, RemovedName, Request, Status,
+    Threshold, Verb, Wanted, place,
+};
+use onionskin_seen::{Options, Params, SeenError};
 use onionskin_store::MemoryBudget;
 use onionskin_store::storage::{Disk, Storage, StorageFile};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::error::{failed, value_error};
 use crate::recipe::{PyRecipe, recipe_of};
-use crate::sketch::RECIPE;
 use crate::texts::Texts;
 
 /// What is known of a document that was added or looked for.
@@ -27,128 +29,121 @@ use crate::texts::Texts;
 #[pyclass(frozen, eq, module = "onionskin", name = "Verdict")]
 #[derive(Clone, PartialEq)]
 pub(crate) struct Verdict {
-    /// `None` for a document without words.
-    found: Option<Option<Like>>,
-    added: bool,
-    key: Option<u64>,
-    name: Option<String>,
+    answer: Answer,
+    /// Whether ids are names, or numbers.
+    names: bool,
+    /// Whether the document was given an id.
+    has_id: bool,
 }
 
-/// What a document is like.
-#[derive(Clone, PartialEq)]
-struct Like {
-    key: u64,
-    name: Option<String>,
-    exact: bool,
-    shared: usize,
-    resemblance: f64,
-}
-
-impl Verdict {
-    fn like(&self) -> Option<&Like> {
-        self.found.as_ref().and_then(Option::as_ref)
+/// A name as Python has it: a number in an index of numbers.
+fn id<'py>(py: Python<'py>, name: &str, names: bool) -> PyResult<Bound<'py, PyAny>> {
+    match name.parse::<u64>() {
+        Ok(key) if !names => Ok(key.into_pyobject(py)?.into_any()),
+        _ => Ok(name.into_pyobject(py)?.into_any()),
     }
-}
-
-/// A name or a key as Python has it.
-fn id<'py>(py: Python<'py>, key: Option<u64>, name: Option<&str>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    Ok(match (name, key) {
-        (Some(name), _) => Some(name.into_pyobject(py)?.into_any()),
-        (None, Some(key)) => Some(key.into_pyobject(py)?.into_any()),
-        (None, None) => None,
-    })
 }
 
 #[pymethods]
 impl Verdict {
+    /// What was found: `new`, `near`, `exact`, `empty` or `bad`.
+    #[getter]
+    fn status(&self) -> &'static str {
+        self.answer.status.as_str()
+    }
+
     /// Nothing like it was there.
     #[getter]
     fn is_new(&self) -> bool {
-        matches!(self.found, Some(None))
+        self.answer.status == Status::New
     }
 
     /// It is word for word another.
     #[getter]
     fn is_exact(&self) -> bool {
-        self.like().is_some_and(|like| like.exact)
+        self.answer.status == Status::Exact
     }
 
     /// It is nearly another.
     #[getter]
     fn is_near(&self) -> bool {
-        self.like().is_some_and(|like| !like.exact)
+        self.answer.status == Status::Near
     }
 
     /// It has no word: such a document is never added, and like nothing.
     #[getter]
     fn is_empty(&self) -> bool {
-        self.found.is_none()
+        self.answer.status == Status::Empty
+    }
+
+    /// It could not be taken, for the reason in `problem`.
+    #[getter]
+    fn is_bad(&self) -> bool {
+        self.answer.status == Status::Bad
+    }
+
+    /// Why it could not be taken.
+    #[getter]
+    fn problem(&self) -> Option<&str> {
+        self.answer.problem.as_deref()
     }
 
     /// It is in the index now.
     #[getter]
     fn added(&self) -> bool {
-        self.added
+        self.answer.added
     }
 
     /// Its id; `None` where it was only looked for.
     #[getter]
     fn id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        id(py, self.key, self.name.as_deref())
+        self.has_id.then(|| id(py, &self.answer.name, self.names)).transpose()
     }
 
     /// The id of the document that it is like.
     #[getter]
     fn like_id<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.like() {
-            None => Ok(None),
-            Some(like) => id(py, Some(like.key), like.name.as_deref()),
-        }
+        self.answer.of.as_ref().map(|of| id(py, &of.name, self.names)).transpose()
     }
 
-    /// The resemblance to that document: estimated from minima with a threshold, else what the features tell.
+    /// The estimated resemblance to that document: the share of minima that agree in an index with sketches, else
+    /// from the features in common.
     #[getter]
     fn resemblance(&self) -> Option<f64> {
-        self.like().map(|like| like.resemblance)
+        self.answer.of.as_ref().map(|of| of.resemblance)
     }
 
-    /// Features that agree with that document's.
+    /// Features in common with that document.
     #[getter]
-    fn agreeing_features(&self) -> usize {
-        self.like().map_or(0, |like| like.shared)
+    fn shared(&self) -> usize {
+        self.answer.of.as_ref().map_or(0, |of| of.shared)
     }
 
-    /// All of it as a dictionary.
-    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let dict = PyDict::new(py);
-        dict.set_item("id", self.id(py)?)?;
-        dict.set_item("is_new", self.is_new())?;
-        dict.set_item("is_exact", self.is_exact())?;
-        dict.set_item("is_near", self.is_near())?;
-        dict.set_item("is_empty", self.is_empty())?;
-        dict.set_item("added", self.added)?;
-        dict.set_item("like_id", self.like_id(py)?)?;
-        dict.set_item("resemblance", self.resemblance())?;
-        dict.set_item("agreeing_features", self.agreeing_features())?;
-        Ok(dict)
+    /// All of it as a dictionary, with the fields of `onionskin seen` and of the server.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        serialized(py, &self.answer)
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let what = match (&self.found, self.like()) {
-            (None, _) => "empty".to_owned(),
-            (_, None) => "new".to_owned(),
-            (_, Some(like)) => {
-                let of = self.like_id(py)?.map(|id| id.repr().map(|repr| repr.to_string())).transpose()?;
-                let of = of.unwrap_or_default();
-                if like.exact {
-                    format!("exact copy of {of}")
-                } else {
-                    format!("like {of}, {:.2}", like.resemblance)
+        let what = match (&self.answer.of, &self.answer.problem) {
+            (None, None) => self.status().to_owned(),
+            (None, Some(problem)) => format!("bad: {problem}"),
+            (Some(of), _) => {
+                let other = id(py, &of.name, self.names)?.repr()?;
+                match self.answer.status {
+                    Status::Exact => format!("exact copy of {other}"),
+                    _ => format!("like {other}, {:.2}", of.resemblance),
                 }
             }
         };
         Ok(format!("Verdict({what})"))
     }
+}
+
+/// What is serialised the same for every edge, as values of Python.
+fn serialized<'py>(py: Python<'py>, value: &impl serde::Serialize) -> PyResult<Bound<'py, PyAny>> {
+    let text = serde_json::to_string(value).map_err(value_error)?;
+    py.import("json")?.call_method1("loads", (text,))
 }
 
 /// A folder whose loss is no loss: nothing waits for the disk.
@@ -203,17 +198,9 @@ impl Storage for Scratch {
     }
 }
 
-/// Whether documents are added, and which.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Check,
-    Add,
-    AddIfNew,
-}
-
 struct Inner {
-    seen: Seen,
-    features: TextFeatures,
+    intake: Intake,
+    lines: LineReader,
     /// Documents so far: the id of the next that has none of its own.
     documents: u64,
     uncommitted: u32,
@@ -224,7 +211,7 @@ struct Inner {
 pub(crate) struct SeenIndex {
     inner: Mutex<Option<Inner>>,
     params: Params,
-    threshold: f64,
+    threshold: Option<Threshold>,
 }
 
 #[pymethods]
@@ -239,51 +226,29 @@ impl SeenIndex {
         scratch: bool,
         recipe: Option<&Bound<'_, PyAny>>,
         seed: Option<u64>,
-        names: bool,
+        names: Option<bool>,
         threshold: Option<f64>,
         memory: &str,
         threads: Option<usize>,
     ) -> PyResult<SeenIndex> {
-        if let Some(threshold) = threshold
-            && !(threshold > 0.0 && threshold <= 1.0)
-        {
-            return Err(PyValueError::new_err(format!(
-                "threshold is above 0 and at most 1, not {threshold}"
-            )));
-        }
+        let threshold = threshold.map(Threshold::try_from).transpose().map_err(value_error)?;
         let memory: MemoryBudget = memory.parse().map_err(value_error)?;
         let mut options = Options::new(memory);
         if scratch {
             options.storage = Arc::new(Scratch);
         }
-        let seen = if create {
-            let recipe = recipe_of(recipe, RECIPE)?;
-            let mut params = Params::new(&recipe, seed.unwrap_or(1), names).map_err(value_error)?;
-            if threshold.is_some() {
-                params = params.with_sketches();
-            }
-            py.detach(|| Seen::create(&path, params, options)).map_err(failed)?
-        } else {
-            let seen = py.detach(|| Seen::open(&path, options)).map_err(failed)?;
-            if let Some(recipe) = recipe {
-                let recipe = recipe_of(Some(recipe), RECIPE)?;
-                seen.params()
-                    .ensure_same_features(&recipe, seed.unwrap_or(seen.params().seed))
-                    .map_err(failed)?;
-            }
-            if threshold.is_some() && !seen.params().sketches {
-                return Err(PyValueError::new_err(
-                    "the index keeps no sketches, which a threshold needs; it was made without threshold=",
-                ));
-            }
-            seen
-        };
+        let recipe = recipe.map(|recipe| recipe_of(Some(recipe), RECIPE)).transpose()?;
+        let wanted = Wanted { recipe, seed, names, sketches: threshold.is_some() };
+        let seen = py.detach(|| match create {
+            true => wanted.open_or_create(&path, None, options),
+            false => wanted.open(&path, options),
+        });
+        let seen = seen.map_err(not_opened)?;
         let params = seen.params().clone();
-        let n_threads = crate::texts::threads(threads)?;
-        let features = TextFeatures::new(&params, n_threads);
         let documents = seen.stats().documents;
-        let inner = Mutex::new(Some(Inner { seen, features, documents, uncommitted: 0 }));
-        Ok(SeenIndex { inner, params, threshold: threshold.unwrap_or(0.0) })
+        let intake = Intake::new(seen.into(), crate::texts::threads(threads)?);
+        let inner = Inner { intake, lines: LineReader::default(), documents, uncommitted: 0 };
+        Ok(SeenIndex { inner: Mutex::new(Some(inner)), params, threshold })
     }
 
     #[getter]
@@ -308,24 +273,12 @@ impl SeenIndex {
 
     /// Documents that are added and not removed.
     fn len(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |inner| {
-            let stats = inner.seen.stats();
-            Ok(stats.documents - stats.removed)
-        })
+        let IndexStats { stats, .. } = self.with(py, |inner| Ok(inner.intake.stats()))?;
+        Ok(stats.documents - stats.removed)
     }
 
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.with(py, |inner| Ok(inner.seen.stats()))?;
-        let dict = PyDict::new(py);
-        dict.set_item("documents", stats.documents)?;
-        dict.set_item("removed", stats.removed)?;
-        dict.set_item("centres", stats.centres)?;
-        dict.set_item("runs", stats.runs)?;
-        dict.set_item("in_log", stats.in_log)?;
-        dict.set_item("bytes", stats.bytes)?;
-        dict.set_item("name_bytes", stats.name_bytes)?;
-        dict.set_item("sketch_bytes", stats.sketch_bytes)?;
-        Ok(dict)
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        serialized(py, &self.with(py, |inner| Ok(inner.intake.stats()))?)
     }
 
     /// Looks for texts or adds them. `ids` is as long as `texts`, or absent.
@@ -339,11 +292,7 @@ impl SeenIndex {
         commit_every: u32,
     ) -> PyResult<Vec<Verdict>> {
         let py = texts.py();
-        let mode = match mode {
-            "check" => Mode::Check,
-            "add" => Mode::Add,
-            _ => Mode::AddIfNew,
-        };
+        let request = self.request(mode, None)?;
         let texts = Texts::of(texts, column)?;
         if let (Texts::List(list), Some(ids)) = (&texts, &ids)
             && list.len() != ids.len()
@@ -351,23 +300,24 @@ impl SeenIndex {
             return Err(PyValueError::new_err(format!("{} ids for {} texts", ids.len(), list.len())));
         }
         let mut verdicts: Vec<Verdict> = Vec::new();
-        let (names, threshold) = (self.params.names, self.threshold);
         texts.each_piece(py, |piece| {
             let mut guard = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
             let inner = guard.as_mut().ok_or_else(closed)?;
             let texts: Vec<&str> = piece.iter().map(|text| text.unwrap_or_default()).collect();
-            let features = inner.features.of(&texts);
-            for features in &features {
+            let features = inner.intake.features().of(&texts);
+            for features in features {
                 let at = verdicts.len();
-                let (key, name) = match &ids {
-                    None if mode == Mode::Check => (0, String::new()),
-                    None if names => (0, inner.documents.to_string()),
-                    None => (inner.documents, String::new()),
-                    Some(ids) => ids
-                        .at(at)
-                        .ok_or_else(|| PyValueError::new_err(format!("{} ids for more texts", ids.len())))?,
-                };
-                verdicts.push(inner.one(features, key, &name, mode, threshold, names).map_err(failed)?);
+                let name =
+                    match &ids {
+                        None if request.verb == Verb::Check => None,
+                        None => Some(inner.documents.to_string()),
+                        Some(ids) => Some(ids.at(at).ok_or_else(|| {
+                            PyValueError::new_err(format!("{} ids for more texts", ids.len()))
+                        })?),
+                    };
+                let has_id = name.is_some();
+                let one = Prepared { name: name.unwrap_or_default(), features: Ok(features) };
+                verdicts.push(self.verdict(inner, &one, request, has_id)?);
                 if inner.uncommitted >= commit_every {
                     inner.commit()?;
                 }
@@ -384,20 +334,37 @@ impl SeenIndex {
         Ok(verdicts)
     }
 
-    /// Removes documents by their ids; how many there were.
-    fn remove(&self, py: Python<'_>, ids: Ids) -> PyResult<u64> {
+    /// Answers documents that are objects of JSON, one each, and makes additions safe.
+    #[pyo3(signature = (documents, mode, threshold))]
+    fn documents(
+        &self,
+        py: Python<'_>,
+        documents: Vec<String>,
+        mode: &str,
+        threshold: Option<f64>,
+    ) -> PyResult<Vec<Verdict>> {
+        let threshold = threshold.map(Threshold::try_from).transpose().map_err(value_error)?;
+        let request = self.request(mode, threshold)?;
         self.with(py, |inner| {
-            let removed: u64 = match ids {
-                Ids::Names(names) => {
-                    inner.seen.remove_names(&names.into_iter().collect()).map_err(failed)?.values().sum()
-                }
-                Ids::Keys(keys) => {
-                    inner.seen.remove_keys(&keys.into_iter().collect()).map_err(failed)?.values().sum()
-                }
-            };
+            let lines = (1..).zip(&documents);
+            let read = |(n, line): (u64, &String)| inner.lines.read(line.as_bytes(), || place("-", n));
+            let read = lines.map(read).collect();
+            let prepared = inner.intake.features().prepare(read);
+            let verdicts = prepared.iter().map(|one| self.verdict(inner, one, request, true)).collect();
+            inner.commit()?;
+            verdicts
+        })
+    }
+
+    /// Removes documents by their ids; how many each had.
+    fn remove<'py>(&self, py: Python<'py>, ids: Ids) -> PyResult<Bound<'py, PyAny>> {
+        let names = ids.into_names().into_iter().collect();
+        let removed: Vec<RemovedName> = self.with(py, |inner| {
+            let removed = inner.intake.remove(&names).map_err(refused)?;
             inner.commit()?;
             Ok(removed)
-        })
+        })?;
+        serialized(py, &removed)
     }
 
     /// Makes everything safe.
@@ -409,7 +376,7 @@ impl SeenIndex {
     fn compact(&self, py: Python<'_>) -> PyResult<()> {
         self.with(py, |inner| {
             inner.commit()?;
-            inner.seen.compact().map_err(failed)
+            inner.intake.compact().map_err(failed)
         })
     }
 
@@ -418,7 +385,7 @@ impl SeenIndex {
         py.detach(|| {
             let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).take();
             match inner {
-                Some(inner) => inner.seen.close().map_err(failed),
+                Some(inner) => inner.intake.close().map_err(failed),
                 None => Ok(()),
             }
         })
@@ -436,59 +403,58 @@ impl SeenIndex {
             work(guard.as_mut().ok_or_else(closed)?)
         })
     }
+
+    /// What is asked; the threshold of the index where the call has none of its own.
+    fn request(&self, mode: &str, threshold: Option<Threshold>) -> PyResult<Request> {
+        let verb: Verb = mode.parse().map_err(value_error)?;
+        let request = Request { verb, threshold: threshold.or(self.threshold) };
+        request.ensure_possible(&self.params).map_err(refused)?;
+        Ok(request)
+    }
+
+    fn verdict(
+        &self,
+        inner: &mut Inner,
+        one: &Prepared,
+        request: Request,
+        has_id: bool,
+    ) -> PyResult<Verdict> {
+        let answer = inner.intake.answer_prepared(one, request).map_err(failed)?;
+        inner.documents += u64::from(answer.added);
+        inner.uncommitted += u32::from(answer.added);
+        Ok(Verdict { answer, names: self.params.names, has_id })
+    }
 }
 
 fn closed() -> PyErr {
     PyValueError::new_err("the Deduplicator is closed")
 }
 
+/// An index that is not what the arguments say is a mistake in the arguments.
+fn not_opened(error: OpenError) -> PyErr {
+    match error {
+        OpenError::Names { names, .. } => {
+            let kind = if names { "str" } else { "int" };
+            value_error(format!("the ids of this index are {kind}; say ids={kind}"))
+        }
+        OpenError::NoSketches(_) => value_error(format!("{error}; it was made without threshold=")),
+        OpenError::Seen(error) => refused(error),
+        other => failed(other),
+    }
+}
+
+/// What cannot be asked of this index is a mistake in the arguments.
+fn refused(error: SeenError) -> PyErr {
+    match error {
+        SeenError::NoFeatures(_) | SeenError::NoSketches | SeenError::NotANumber(_) => value_error(error),
+        other => failed(other),
+    }
+}
+
 impl Inner {
     fn commit(&mut self) -> PyResult<()> {
         self.uncommitted = 0;
-        self.seen.commit().map_err(failed)
-    }
-
-    fn one(
-        &mut self,
-        features: &Features,
-        key: u64,
-        name: &str,
-        mode: Mode,
-        threshold: f64,
-        names: bool,
-    ) -> Result<Verdict, onionskin::seen::SeenError> {
-        let known = mode != Mode::Check;
-        let mut verdict = Verdict {
-            found: None,
-            added: false,
-            key: (known && !names).then_some(key),
-            name: (known && names).then(|| name.to_owned()),
-        };
-        let Some(probe) = features.probe() else { return Ok(verdict) };
-        let probe = probe.with_threshold(threshold);
-        let document = Document { probe, key, name };
-        let (added, seen) = match mode {
-            Mode::Check => (false, self.seen.check(&probe)?),
-            Mode::Add => {
-                let outcome = self.seen.add(&document)?;
-                (outcome.doc.is_some(), outcome.seen)
-            }
-            Mode::AddIfNew => {
-                let outcome = self.seen.add_if_new(&document)?;
-                (outcome.doc.is_some(), outcome.seen)
-            }
-        };
-        self.documents += u64::from(added);
-        self.uncommitted += u32::from(added);
-        verdict.added = added;
-        verdict.found = Some(seen.map(|seen| Like {
-            key: seen.key,
-            name: seen.name,
-            exact: seen.exact,
-            shared: seen.shared,
-            resemblance: seen.resemblance,
-        }));
-        Ok(verdict)
+        self.intake.commit().map_err(failed)
     }
 }
 
@@ -507,10 +473,17 @@ impl Ids {
         }
     }
 
-    fn at(&self, at: usize) -> Option<(u64, String)> {
+    fn at(&self, at: usize) -> Option<String> {
         match self {
-            Ids::Keys(keys) => keys.get(at).map(|key| (*key, String::new())),
-            Ids::Names(names) => names.get(at).map(|name| (0, name.clone())),
+            Ids::Keys(keys) => keys.get(at).map(u64::to_string),
+            Ids::Names(names) => names.get(at).cloned(),
+        }
+    }
+
+    fn into_names(self) -> Vec<String> {
+        match self {
+            Ids::Keys(keys) => keys.iter().map(u64::to_string).collect(),
+            Ids::Names(names) => names,
         }
     }
 }

@@ -8,6 +8,7 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field};
 use onionskin_core::sketch::{estimate_resemblance, estimate_resemblance_from_bottom};
 use onionskin_core::{Analyzer, Recipe, SketchScheme};
+use onionskin_seen::intake::RECIPE;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple};
@@ -16,9 +17,6 @@ use crate::arrow::PyArrowArray;
 use crate::error::value_error;
 use crate::recipe::{PyRecipe, recipe_of};
 use crate::texts::{Texts, threads};
-
-/// The recipe of sketches and features that says nothing else: no chunk is kept, since nobody would see it.
-pub(crate) const RECIPE: &str = "w4-rabin64-6x14r2";
 
 thread_local! {
     /// The analyzer of the last call: permutations and tables take longer to make than a short text to read.

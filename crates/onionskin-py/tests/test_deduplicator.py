@@ -29,12 +29,12 @@ def test_copies_are_told_apart() -> None:
         exact = seen.add(" ".join(words).upper() + "!", id="exact")
         assert exact.is_exact and not exact.is_near and exact.like_id == "first" and exact.resemblance == 1.0
         like = seen.add_if_new(" ".join(near), id="near")
-        assert like.is_near and not like.added and like.like_id == "first" and like.agreeing_features >= 2
+        assert like.is_near and not like.added and like.like_id == "first" and like.shared >= 2
         assert seen.check(" ".join(far)).is_new
         empty = seen.add(" ...", id="empty")
         assert empty.is_empty and not empty.added and not empty.is_new
         assert len(seen) == 2
-        assert exact.to_dict()["like_id"] == "first"
+        assert exact.to_dict() == {"name": "exact", "status": "exact", "added": True, "of": {"name": "first", "shared": 6, "features": 6, "resemblance": 1.0}}
 
 
 def test_a_batch_is_as_one_at_a_time(texts: list[str]) -> None:
@@ -122,6 +122,11 @@ def test_mistakes() -> None:
         seen.add("a b c", id=3)
     with pytest.raises(ValueError, match="no features"):
         Deduplicator(recipe="w4-rabin64-t5")
+    with pytest.raises(ValueError, match='unknown mode "add_unless_new"; known: check, add, add-if-new'):
+        seen.answer([{"text": "a b c"}], "add_unless_new")
+    with pytest.raises(ValueError, match="unknown mode"):
+        seen._index.batch(["a b c"], None, "", None, 1)
+    assert len(seen) == 0
     seen.close()
     seen.close()
     with pytest.raises(ValueError, match="closed"):

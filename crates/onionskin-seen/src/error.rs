@@ -12,7 +12,7 @@ pub enum SeenError {
     #[error(transparent)]
     Io(#[from] IoError),
     /// A file is not what was written.
-    #[error("{}: damaged: {what}\nhint: `onionskin seen verify --repair` keeps what is sound", path.display())]
+    #[error("{}: damaged: {what}\nhint: a repair keeps what is sound", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -83,11 +83,17 @@ pub enum SeenError {
     },
     /// A resemblance cannot be asked of an index without sketches.
     #[error(
-        "the index keeps no sketches, which a threshold is compared with\nhint: sketches are kept from the beginning or not at all; make another index with --sketches"
+        "the index keeps no sketches, which a threshold is compared with\nhint: sketches are kept from the beginning or not at all; create another index with sketches"
     )]
     NoSketches,
+    /// A name that is no number, in an index of numbers.
+    #[error("{0:?} is not a whole number, as the names of this index are")]
+    NotANumber(String),
+    /// An addition to an index that is open for reading.
+    #[error("the index is open for reading only")]
+    ReadOnly,
     /// A name that is too long to keep.
-    #[error("a name of {0} bytes; at most 65 535 are kept")]
+    #[error("a name of {0} bytes; at most 65,535 are kept")]
     LongName(usize),
 }
 

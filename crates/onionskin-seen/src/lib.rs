@@ -45,10 +45,12 @@
 mod blocks;
 mod catalogue;
 mod error;
+pub mod intake;
 mod memtable;
 mod reader;
 mod removed;
 mod run;
+pub mod untrusted;
 mod verify;
 mod view;
 mod wal;
@@ -56,19 +58,11 @@ mod writer;
 
 pub use catalogue::{Catalogue, Params};
 pub use error::SeenError;
+pub use intake::{AtlasDocument, AtlasDocuments, AtlasDocumentsError, Features, TextFeatures, recipe_of};
 pub use reader::{Entry, Reader, SharedReader, is_index};
 pub use verify::{Finding, Repair, Verification, repair, verify};
 pub use view::{Match, Probe, Stats};
 pub use writer::{Document, Options, Outcome, Seen};
-
-/// Every parser of this crate as a function of bytes, for fuzzing: each answers any bytes with a value or an error. Those of files of blocks are
-/// given content, which gets its checksums: behind those, few bytes would ever come.
-pub mod untrusted {
-    pub use crate::catalogue::parse_bytes as catalogue;
-    pub use crate::removed::parse_content as removed;
-    pub use crate::run::parse_content as run;
-    pub use crate::wal::parse_bytes as wal;
-}
 
 #[cfg(test)]
 mod testing;

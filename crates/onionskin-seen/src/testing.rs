@@ -1,17 +1,15 @@
 //! What several tests need.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-pub(crate) mod faulty;
-
 use std::path::Path;
 use std::sync::Arc;
 
 use onionskin_core::{Recipe, SplitMix64, scramble};
 use onionskin_store::MemoryBudget;
 use onionskin_store::storage::Storage;
+use onionskin_store::testing::Faulty;
 
 use crate::{Document, Options, Params, Probe, Seen};
-use faulty::Faulty;
 
 /// A folder in memory where there is one: these tests make thousands of files.
 pub(crate) fn fast_dir() -> tempfile::TempDir {

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use onionskin_store::IoError;
+use serde::Serialize;
 
 use crate::blocks::Room;
 use crate::catalogue::{self, Catalogue};
 use crate::error::SeenError;
 use crate::reader::is_gone;
 use crate::removed::{NOBODY, Removed};
-use crate::run::{LOST_MINIMUM, Record, Run, RunMeta, RunPlan, RunWriter};
+use crate::run::{LOST_MINIMUM, Record, Run, RunMeta, RunPlan, RunWriter, Salvage};
 use crate::wal::{self, Position};
 use crate::writer::{Options, Seen, begin_wal, lock};
 
@@ -144,9 +145,10 @@ fn verify_run(dir: &Path, meta: &RunMeta, documents: u32) -> Result<(), SeenErro
 }
 
 /// What [`repair`] has done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Repair {
     /// What was wrong, as [`verify`] tells.
+    #[serde(skip)]
     pub findings: Vec<Finding>,
     /// Documents whose records are lost. They are removed.
     pub lost_documents: u64,
@@ -178,7 +180,7 @@ pub fn repair(dir: &Path, options: Options) -> Result<Repair, SeenError> {
         let meta = catalogue.runs[at];
         if damaged(&meta.path(dir)) {
             let number = catalogue.take_number();
-            let rebuilt = match Run::open_damaged(dir, meta) {
+            let rebuilt = match Salvage::open(dir, meta) {
                 Ok(salvage) => {
                     let (rebuilt, sketches) =
                         rebuild(dir, &options, &catalogue, meta, number, &salvage, &mut lost)?;
@@ -243,7 +245,7 @@ fn rebuild(
     catalogue: &Catalogue,
     meta: RunMeta,
     number: u64,
-    salvage: &crate::run::Salvage,
+    salvage: &Salvage,
     lost: &mut Vec<u32>,
 ) -> Result<(RunMeta, u64), SeenError> {
     tracing::warn!(run = meta.number, blocks = salvage.damaged_blocks(), "rebuilding a damaged run");

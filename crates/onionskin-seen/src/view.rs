@@ -6,6 +6,7 @@ use std::sync::Arc;
 use onionskin_core::sketch::estimate_resemblance;
 use onionskin_core::{FeatureFilter, scramble};
 use onionskin_store::MemoryBudget;
+use serde::Serialize;
 
 use crate::blocks::Room;
 use crate::catalogue::{Catalogue, Params};
@@ -66,13 +67,14 @@ pub struct Match {
 }
 
 /// How large an index is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SeenSizes))]
 pub struct Stats {
     /// Documents that were added and not compacted away.
     pub documents: u64,
     /// Of them, removed.
     pub removed: u64,
-    /// Of them, indexed by their features.
+    /// Of them, indexed by their features: those that were new when they were added.
     pub centres: u64,
     /// Entries of the index.
     pub postings: u64,

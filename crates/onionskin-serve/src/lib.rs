@@ -63,7 +63,7 @@ pub use error::{ErrorKind, ServeError};
 pub use layout::{Chrome, NavItem, Page, Section, crawled_href, grouped};
 pub use limits::{BoundedBody, Room};
 pub use metrics::Metrics;
-pub use seen::{Answer, SeenService, StartError};
+pub use seen::{SeenService, StartError};
 pub use server::{RunError, Stop, bind, run, serve};
 pub use state::{AppState, Busy, StateError};
 

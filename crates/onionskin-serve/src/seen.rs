@@ -4,18 +4,16 @@
 //! [`Seen`]. It takes all batches that wait, applies them in order, makes them safe with one sync, lets the reader see them and answers
 //! all: while one sync is under way the next group gathers, so that many callers cost few syncs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use onionskin::ScanParams;
-use onionskin::seen::{
-    AtlasDocumentsError, Document, Features, Match, Options, Params, Reader, Seen, SeenError, SharedReader,
-    Stats, TextFeatures, recipe_of,
+use onionskin_seen::intake::{
+    Answer, Incoming, IndexStats, OpenError, Prepared, RemovedName, Request, TextFeatures, Threshold, Wanted,
 };
-use onionskin_core::RecipeError;
+use onionskin_seen::{Options, Params, Reader, Seen, SeenError, SharedReader};
 use onionskin_store::{Atlas, MemoryBudget};
 use tokio::sync::{mpsc, oneshot};
 
@@ -23,9 +21,6 @@ use crate::error::{ErrorKind, ServeError};
 use crate::limits::Room;
 use crate::metrics::{Metrics, SeenCounters};
 use crate::state::Busy;
-
-/// The recipe of an index that is begun here, where no atlas has another.
-const RECIPE: &str = "w4-rabin64-6x14r2";
 
 /// Batches that wait for the writer. Further ones are refused.
 const WAITING: usize = 64;
@@ -43,55 +38,25 @@ pub enum StartError {
     /// Another process writes.
     #[error("{} is being written to by another process\nhint: with --seen-read-only documents can be checked meanwhile", .0.display())]
     Locked(PathBuf),
-    /// It is no good.
+    /// It cannot be opened or created.
     #[error(transparent)]
-    Seen(#[from] SeenError),
-    /// The atlas is no good.
-    #[error(transparent)]
-    Atlas(#[from] Box<AtlasDocumentsError>),
-    /// Not a recipe.
-    #[error(transparent)]
-    Recipe(#[from] RecipeError),
+    Open(#[from] OpenError),
     /// No thread.
     #[error("starting a thread")]
     Thread(#[source] std::io::Error),
 }
 
-/// What is known of a document.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
-    /// Nothing like it is there.
-    New,
-    /// It, or one nearly like it, is there.
-    Found(Match),
-    /// It has no words, and is like nothing.
-    Empty,
-    /// It could not be taken.
-    Bad(String),
-}
-
-/// A document that came in.
-#[derive(Clone, Debug)]
-pub(crate) struct Incoming {
-    pub name: String,
-    /// What is known of its text; or why it is bad.
-    pub features: Result<Features, String>,
-}
-
-/// Of each document, what is known of it and whether it was added.
-pub(crate) type Answers = Vec<(Answer, bool)>;
-
 enum Job {
     Add {
-        documents: Vec<Incoming>,
-        if_new: bool,
+        documents: Vec<Prepared>,
+        request: Request,
         room: Room,
-        reply: oneshot::Sender<Result<Answers, ServeError>>,
+        reply: oneshot::Sender<Result<Vec<Answer>, ServeError>>,
     },
     Remove {
         names: BTreeSet<String>,
         room: Room,
-        reply: oneshot::Sender<Result<BTreeMap<String, u64>, ServeError>>,
+        reply: oneshot::Sender<Result<Vec<RemovedName>, ServeError>>,
     },
 }
 
@@ -119,9 +84,9 @@ impl SeenService {
         let options = Options::new(memory);
         let seen = match read_only {
             true => None,
-            false => Some(open_or_begin(dir, &options, atlas)?),
+            false => Some(open(dir, &options, atlas)?),
         };
-        let reader = Reader::open(dir, memory)?;
+        let reader = Wanted::default().open_reader(dir, memory)?;
         let params = reader.params().clone();
         let counters = metrics.seen_counters();
         counters.documents(reader.stats().documents);
@@ -167,38 +132,32 @@ impl SeenService {
         self.read_only
     }
 
-    /// How large it is. Reads the names and sizes of its files.
-    pub fn stats(&self) -> Result<Stats, ServeError> {
+    /// What it is of and how large it is. Reads the names and sizes of its files.
+    pub fn stats(&self) -> Result<IndexStats, ServeError> {
         self.refresh_if_stale()?;
-        Ok(self.reader.with(Reader::stats))
+        Ok(IndexStats::new(&self.params, self.reader.with(Reader::stats)))
     }
 
-    /// The features of texts. Computes; call it where that may take its time.
-    pub fn features<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<Features> {
+    /// Documents with their features. Computes; call it where that may take its time.
+    pub fn prepare(&self, documents: Vec<Incoming>) -> Vec<Prepared> {
         let lock = || self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
         // Requests are the threads here, so each has one. What is set up once is kept for the next.
         let pooled = lock().pop();
         let mut analyzer = pooled.unwrap_or_else(|| TextFeatures::new(&self.params, 1));
-        let features = analyzer.of(texts);
+        let prepared = analyzer.prepare(documents);
         lock().push(analyzer);
-        features
+        prepared
     }
 
     /// Looks for documents. Reads files; call it where that may take its time.
-    pub(crate) fn check(&self, documents: &[Incoming]) -> Result<Answers, ServeError> {
+    pub(crate) fn check(
+        &self,
+        documents: &[Prepared],
+        threshold: Option<Threshold>,
+    ) -> Result<Vec<Answer>, ServeError> {
         self.refresh_if_stale()?;
-        let check = |reader: &Reader, incoming: &Incoming| {
-            let answer = match &incoming.features {
-                Err(problem) => Answer::Bad(problem.clone()),
-                Ok(features) => match features.probe() {
-                    None => Answer::Empty,
-                    Some(probe) => reader.check(&probe)?.map_or(Answer::New, Answer::Found),
-                },
-            };
-            Ok((answer, false))
-        };
         let checked = self.reader.with(|reader| {
-            documents.iter().map(|incoming| check(reader, incoming)).collect::<Result<_, SeenError>>()
+            documents.iter().map(|one| reader.answer(one, threshold)).collect::<Result<_, SeenError>>()
         });
         checked.map_err(ServeError::internal)
     }
@@ -230,12 +189,12 @@ impl SeenService {
     /// Adds documents. When it returns, those that were added are safe.
     pub(crate) async fn add(
         &self,
-        documents: Vec<Incoming>,
-        if_new: bool,
+        documents: Vec<Prepared>,
+        request: Request,
         room: Room,
-    ) -> Result<Answers, ServeError> {
+    ) -> Result<Vec<Answer>, ServeError> {
         let (reply, answer) = oneshot::channel();
-        self.send(Job::Add { documents, if_new, room, reply })?;
+        self.send(Job::Add { documents, request, room, reply })?;
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 
@@ -244,7 +203,9 @@ impl SeenService {
         &self,
         names: BTreeSet<String>,
         room: Room,
-    ) -> Result<BTreeMap<String, u64>, ServeError> {
+    ) -> Result<Vec<RemovedName>, ServeError> {
+        // Before it is with others: an error there is one of the index, and ends all that wait.
+        self.params.ensure_names(&names).map_err(|error| ServeError::bad_request(error.to_string()))?;
         let (reply, answer) = oneshot::channel();
         self.send(Job::Remove { names, room, reply })?;
         answer.await.unwrap_or_else(|_| Err(lost()))
@@ -267,16 +228,9 @@ fn lost() -> ServeError {
     ServeError::internal("the thread that writes to the index is gone")
 }
 
-fn open_or_begin(dir: &Path, options: &Options, atlas: Option<&Atlas>) -> Result<Seen, StartError> {
-    match Seen::open(dir, options.clone()) {
-        Err(SeenError::Missing(_)) => {
-            let (recipe, seed) = match atlas {
-                Some(atlas) => recipe_of(atlas).map_err(Box::new)?,
-                None => (RECIPE.parse()?, ScanParams::SEED),
-            };
-            Ok(Seen::create(dir, Params::new(&recipe, seed, true)?, options.clone())?)
-        }
-        Err(SeenError::Busy(dir)) => Err(StartError::Locked(dir)),
+fn open(dir: &Path, options: &Options, atlas: Option<&Atlas>) -> Result<Seen, StartError> {
+    match Wanted::default().open_or_create(dir, atlas, options.clone()) {
+        Err(OpenError::Seen(SeenError::Busy(dir))) => Err(StartError::Locked(dir)),
         other => Ok(other?),
     }
 }
@@ -293,8 +247,8 @@ struct Writer {
 
 /// What to tell when a group is safe.
 enum Done {
-    Added(Answers),
-    Removed(BTreeMap<String, u64>),
+    Added(Vec<Answer>),
+    Removed(Vec<RemovedName>),
 }
 
 impl Writer {
@@ -333,15 +287,15 @@ impl Writer {
         let (mut added, mut removed) = (0, 0);
         for job in jobs {
             done.push(match job {
-                Job::Add { documents, if_new, .. } => {
-                    let answers = documents.iter().map(|document| add(seen, document, *if_new));
-                    let answers = answers.collect::<Result<Answers, SeenError>>()?;
-                    added += answers.iter().filter(|(_, added)| *added).count() as u64;
+                Job::Add { documents, request, .. } => {
+                    let answers = documents.iter().map(|one| seen.answer(one, *request));
+                    let answers = answers.collect::<Result<Vec<Answer>, SeenError>>()?;
+                    added += answers.iter().filter(|answer| answer.added).count() as u64;
                     Done::Added(answers)
                 }
                 Job::Remove { names, .. } => {
-                    let counts = remove(seen, names)?;
-                    removed += counts.values().sum::<u64>();
+                    let counts = seen.remove_named(names)?;
+                    removed += counts.iter().map(|name| name.documents).sum::<u64>();
                     Done::Removed(counts)
                 }
             });
@@ -360,36 +314,6 @@ impl Writer {
         }
         Ok(done)
     }
-}
-
-fn add(seen: &mut Seen, incoming: &Incoming, if_new: bool) -> Result<(Answer, bool), SeenError> {
-    let bad = |problem: &str| Ok((Answer::Bad(problem.to_owned()), false));
-    let features = match &incoming.features {
-        Ok(features) => features,
-        Err(problem) => return bad(problem),
-    };
-    let Some(probe) = features.probe() else { return Ok((Answer::Empty, false)) };
-    let key = match incoming.name.parse::<u64>() {
-        Ok(key) => key,
-        Err(_) if seen.params().names => 0,
-        Err(_) => return bad("its name is not a whole number, which the names of this index are"),
-    };
-    let document = Document { probe, key, name: &incoming.name };
-    let outcome = if if_new { seen.add_if_new(&document) } else { seen.add(&document) };
-    match outcome {
-        Ok(outcome) => Ok((outcome.seen.map_or(Answer::New, Answer::Found), outcome.doc.is_some())),
-        Err(error @ SeenError::LongName(_)) => bad(&error.to_string()),
-        Err(error) => Err(error),
-    }
-}
-
-fn remove(seen: &mut Seen, names: &BTreeSet<String>) -> Result<BTreeMap<String, u64>, SeenError> {
-    if seen.params().names {
-        return seen.remove_names(names);
-    }
-    // What is no number is the name of nothing.
-    let keys: BTreeSet<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
-    Ok(seen.remove_keys(&keys)?.into_iter().map(|(key, n)| (key.to_string(), n)).collect())
 }
 
 impl Job {

@@ -33,6 +33,8 @@ pub mod stage;
 pub mod staging;
 pub mod storage;
 pub mod table;
+#[cfg(any(test, feature = "test-support"))]
+pub mod testing;
 pub mod untrusted;
 
 pub use atlas::{Atlas, AtlasError};

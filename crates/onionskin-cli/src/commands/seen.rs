@@ -1,28 +1,22 @@
 //! `seen`: has this document, or one nearly like it, been seen?
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
 use clap::{Subcommand, ValueHint};
-use onionskin::ScanParams;
-use onionskin::seen::{
-    AtlasDocuments, Document, Features, Match, Options, Params, Reader, Seen, SeenError, TextFeatures,
-    recipe_of, repair, verify,
+use onionskin::seen::intake::{
+    Answer, AtlasDocuments, Documents, Fields, Incoming, Index, IndexStats, Intake, OpenError, OtherFields,
+    Prepared, RemovedName, Request, Threshold, Verb, VerifyAnswer, Wanted, read_names,
 };
+use onionskin::seen::{Options, Reader, Seen, SeenError, repair, verify};
 use onionskin_core::Recipe;
-use onionskin_corpus::{Encoding, JsonLineReader, decoder};
 use onionskin_store::{Atlas, MemoryBudget};
 use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
 use crate::output::{bytes, grouped, print, print_json};
-
-/// The recipe of an index that says nothing else.
-const RECIPE: &str = "w4-rabin64-6x14r2";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SeenArgs {
@@ -79,14 +73,24 @@ struct RemoveArgs {
     /// A name to remove; can be given again.
     #[arg(long = "name", value_name = "NAME")]
     names: Vec<String>,
-    /// The field with the document's own name.
-    #[arg(long, default_value = "id", value_name = "NAME")]
-    id_field: String,
-    /// The field with the address.
-    #[arg(long, default_value = "url", value_name = "NAME")]
-    url_field: String,
+    #[command(flatten)]
+    fields: NameArgs,
     #[command(flatten)]
     resources: ResourceArgs,
+}
+
+/// What names a document.
+#[derive(Debug, clap::Args)]
+struct NameArgs {
+    /// The field with the document's own name. A field `name` is taken too.
+    #[arg(long, default_value = "id", value_name = "NAME")]
+    id_field: String,
+    /// The field with the URL, which is the name where there is no id.
+    #[arg(long, default_value = "url", value_name = "NAME")]
+    url_field: String,
+    /// Ignore fields that nobody reads. Without this, a JSON document that has one is bad.
+    #[arg(long)]
+    ignore_other_fields: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -94,7 +98,7 @@ struct IntakeArgs {
     /// The folder of the index.
     #[arg(value_hint = ValueHint::DirPath)]
     dir: PathBuf,
-    /// Files of JSON lines, plain, .gz or .zst; `-` for standard input [default: -]
+    /// Files of JSON lines, plain, .gz or .zst, or of Parquet; `-` for JSON lines on standard input [default: -]
     #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
     inputs: Vec<String>,
     /// Take the documents of an atlas, with the features that the scan has made.
@@ -113,8 +117,8 @@ struct IntakeArgs {
     #[arg(long)]
     sketches: bool,
     /// Only documents of this estimated resemblance or more are near; needs an index with --sketches [default: the features decide]
-    #[arg(long, value_name = "RESEMBLANCE", value_parser = threshold)]
-    threshold: Option<f64>,
+    #[arg(long, value_name = "RESEMBLANCE")]
+    threshold: Option<Threshold>,
     /// Documents that are made safe together. Their answers are printed when they are.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     batch: u32,
@@ -127,12 +131,11 @@ struct IntakeArgs {
     /// The field with the text; `metadata.text` goes into an object.
     #[arg(long, default_value = "text", value_name = "NAME")]
     text_field: String,
-    /// The field with the document's own name.
-    #[arg(long, default_value = "id", value_name = "NAME")]
-    id_field: String,
-    /// The field with the address, which is the name where there is no id.
-    #[arg(long, default_value = "url", value_name = "NAME")]
-    url_field: String,
+    /// The field with HTML, whose text is extracted as a scan does it. A document has a text or HTML.
+    #[arg(long, default_value = "html", value_name = "NAME")]
+    html_field: String,
+    #[command(flatten)]
+    fields: NameArgs,
     /// Lines longer than this are bad.
     #[arg(long, default_value = "64M", value_name = "SIZE")]
     max_record_bytes: MemoryBudget,
@@ -140,12 +143,21 @@ struct IntakeArgs {
     resources: ResourceArgs,
 }
 
-fn threshold(text: &str) -> Result<f64, String> {
-    let inside = text.parse().ok().filter(|threshold| (0.0..=1.0).contains(threshold));
-    inside.ok_or_else(|| "a resemblance is a number from 0 to 1".to_owned())
+pub(crate) fn run(args: &SeenArgs, global: &Global) -> anyhow::Result<Exit> {
+    act(args, global).map_err(|error| {
+        let seen = match error.downcast_ref() {
+            Some(OpenError::Seen(seen)) => Some(seen),
+            _ => error.downcast_ref(),
+        };
+        match seen {
+            Some(SeenError::Damaged { .. }) => anyhow::anyhow!("{error}: `onionskin seen verify --repair`"),
+            Some(SeenError::NoSketches) => anyhow::anyhow!("{error}: `--sketches`"),
+            _ => error,
+        }
+    })
 }
 
-pub(crate) fn run(args: &SeenArgs, global: &Global) -> anyhow::Result<Exit> {
+fn act(args: &SeenArgs, global: &Global) -> anyhow::Result<Exit> {
     match &args.action {
         Action::Add(intake) => take_in(intake, Verb::Add, global),
         Action::AddIfNew(intake) => take_in(intake, Verb::AddIfNew, global),
@@ -157,226 +169,155 @@ pub(crate) fn run(args: &SeenArgs, global: &Global) -> anyhow::Result<Exit> {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verb {
-    Add,
-    AddIfNew,
-    Check,
-}
-
-/// What answers.
-enum Index {
-    Writing(Box<Seen>),
-    Reading(Box<Reader>),
-}
-
-impl Index {
-    fn params(&self) -> &Params {
-        match self {
-            Index::Writing(seen) => seen.params(),
-            Index::Reading(reader) => reader.params(),
-        }
-    }
-}
-
-/// One line of the answer.
+/// An object of `--json` with its type.
 #[derive(Serialize)]
-struct AnswerWire<'a> {
+struct Typed<T: Serialize> {
     r#type: &'static str,
-    name: &'a str,
-    /// new, near, exact, empty or bad.
-    status: &'static str,
-    added: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    of: Option<MatchWire>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<&'a str>,
+    #[serde(flatten)]
+    object: T,
 }
 
+/// An object about an index, with its folder.
 #[derive(Serialize)]
-struct MatchWire {
-    name: String,
-    shared: usize,
-    features: usize,
-    resemblance: f64,
+struct OfIndex<T: Serialize> {
+    index: String,
+    #[serde(flatten)]
+    object: T,
 }
 
-impl MatchWire {
-    fn new(found: &Match, params: &Params) -> MatchWire {
-        MatchWire {
-            name: found.name.clone().unwrap_or_else(|| found.key.to_string()),
-            shared: found.shared,
-            features: params.filter().map_or(0, |filter| filter.k()),
-            resemblance: found.resemblance,
-        }
-    }
+fn typed<T: Serialize>(r#type: &'static str, object: T) -> Typed<T> {
+    Typed { r#type, object }
 }
 
-/// A document that came in.
-struct Incoming {
-    name: String,
-    text: Result<String, String>,
+fn of_index<T: Serialize>(r#type: &'static str, dir: &Path, object: T) -> Typed<OfIndex<T>> {
+    typed(r#type, OfIndex { index: dir.display().to_string(), object })
 }
 
 fn memory(resources: &ResourceArgs) -> MemoryBudget {
     resources.memory.unwrap_or_else(MemoryBudget::default_for_machine)
 }
 
-fn open_index(args: &IntakeArgs, verb: Verb, atlas: Option<&Atlas>) -> anyhow::Result<Index> {
-    let memory = memory(&args.resources);
-    let options = || Options { table_documents: args.log_documents, ..Options::new(memory) };
-    let index = if verb == Verb::Check {
-        Index::Reading(Box::new(Reader::open(&args.dir, memory)?))
-    } else {
-        match Seen::open(&args.dir, options()) {
-            Err(SeenError::Missing(_)) => {
-                let (recipe, seed) = match atlas {
-                    Some(atlas) => recipe_of(atlas)?,
-                    None => (RECIPE.parse()?, ScanParams::SEED),
-                };
-                let recipe = args.recipe.clone().unwrap_or(recipe);
-                let params = Params::new(&recipe, args.seed.unwrap_or(seed), !args.numeric_ids)?;
-                let params = if args.sketches { params.with_sketches() } else { params };
-                Index::Writing(Box::new(Seen::create(&args.dir, params, options())?))
-            }
-            other => Index::Writing(Box::new(other?)),
+impl NameArgs {
+    fn fields(&self) -> Fields {
+        let others = if self.ignore_other_fields { OtherFields::Ignored } else { OtherFields::Refused };
+        Fields { id: self.id_field.clone(), url: self.url_field.clone(), others, ..Fields::default() }
+    }
+}
+
+impl IntakeArgs {
+    fn fields(&self) -> Fields {
+        let (text, html) = (self.text_field.clone(), self.html_field.clone());
+        Fields { text, html, ..self.fields.fields() }
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            recipe: self.recipe.clone(),
+            seed: self.seed,
+            names: self.numeric_ids.then_some(false),
+            sketches: self.sketches,
         }
-    };
-    let params = index.params();
-    let recipe = args.recipe.as_ref().unwrap_or(&params.recipe);
-    params.ensure_same_features(recipe, args.seed.unwrap_or(params.seed))?;
-    if args.numeric_ids && params.names {
-        bail!("the index in {} keeps names, not numbers; --numeric-ids is for new ones", args.dir.display());
     }
-    if args.sketches && !params.sketches {
-        bail!("the index in {} keeps no sketches; --sketches is for new ones", args.dir.display());
+
+    fn open(&self, verb: Verb, atlas: Option<&Atlas>) -> anyhow::Result<Intake> {
+        let (dir, memory) = (&self.dir, memory(&self.resources));
+        let index: Result<Index, OpenError> = match verb {
+            Verb::Check => self.wanted().open_reader(dir, memory).map(Index::from),
+            Verb::Add | Verb::AddIfNew => {
+                let options = Options { table_documents: self.log_documents, ..Options::new(memory) };
+                self.wanted().open_or_create(dir, atlas, options).map(Index::from)
+            }
+        };
+        let index = index.map_err(|error| match error {
+            OpenError::Names { .. } => anyhow::anyhow!("{error}; --numeric-ids is for new ones"),
+            OpenError::NoSketches(_) => anyhow::anyhow!("{error}; --sketches is for new ones"),
+            other => other.into(),
+        })?;
+        let threads = self.resources.threads;
+        let threads = threads.map_or_else(
+            || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            usize::from,
+        );
+        Ok(Intake::new(index, threads))
     }
-    if args.threshold.is_some() && !params.sketches {
-        return Err(SeenError::NoSketches.into());
-    }
-    Ok(index)
 }
 
 /// Answers documents in batches.
-struct Intake {
-    index: Index,
-    verb: Verb,
-    features: TextFeatures,
-    threshold: f64,
+struct Answering {
+    intake: Intake,
+    request: Request,
     out: Vec<u8>,
     counts: BTreeMap<&'static str, u64>,
 }
 
-impl Intake {
-    fn texts(&mut self, batch: &mut Vec<Incoming>) -> anyhow::Result<()> {
-        let texts: Vec<&str> = batch.iter().map(|incoming| incoming.text.as_deref().unwrap_or("")).collect();
-        let features = self.features.of(&texts);
-        for (incoming, features) in batch.iter().zip(&features) {
-            match &incoming.text {
-                Ok(_) => self.answer(&incoming.name, features)?,
-                Err(problem) => self.tell(&incoming.name, "bad", false, None, Some(problem))?,
-            }
+impl Answering {
+    fn documents(&mut self, batch: &mut Vec<Incoming>) -> anyhow::Result<()> {
+        for answer in self.intake.answer(std::mem::take(batch), self.request)? {
+            self.note(answer)?;
         }
-        batch.clear();
         self.acknowledge()
     }
 
-    fn answer(&mut self, name: &str, features: &Features) -> anyhow::Result<()> {
-        let Some(probe) = features.probe() else { return self.tell(name, "empty", false, None, None) };
-        let probe = probe.with_threshold(self.threshold);
-        let key = match name.parse::<u64>() {
-            Ok(key) => key,
-            Err(_) if self.index.params().names || self.verb == Verb::Check => 0,
-            Err(_) => return self.tell(name, "bad", false, None, Some("its id is not a whole number")),
-        };
-        let document = Document { probe, key, name };
-        let result = match (&mut self.index, self.verb) {
-            (Index::Writing(seen), Verb::Add) => seen.add(&document).map(|o| (o.doc.is_some(), o.seen)),
-            (Index::Writing(seen), _) => seen.add_if_new(&document).map(|o| (o.doc.is_some(), o.seen)),
-            (Index::Reading(reader), _) => reader.check(&probe).map(|found| (false, found)),
-        };
-        match result {
-            Ok((added, found)) => {
-                let status = match &found {
-                    None => "new",
-                    Some(found) if found.exact => "exact",
-                    Some(_) => "near",
-                };
-                let of = found.map(|found| MatchWire::new(&found, self.index.params()));
-                self.tell(name, status, added, of, None)
-            }
-            Err(error @ SeenError::LongName(_)) => {
-                self.tell(name, "bad", false, None, Some(&error.to_string()))
-            }
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    fn tell(
-        &mut self,
-        name: &str,
-        status: &'static str,
-        added: bool,
-        of: Option<MatchWire>,
-        problem: Option<&str>,
-    ) -> anyhow::Result<()> {
-        *self.counts.entry(status).or_insert(0) += 1;
-        serde_json::to_writer(
-            &mut self.out,
-            &AnswerWire { r#type: "seen", name, status, added, of, problem },
-        )?;
+    fn note(&mut self, answer: Answer) -> anyhow::Result<()> {
+        *self.counts.entry(answer.status.as_str()).or_insert(0) += 1;
+        serde_json::to_writer(&mut self.out, &typed("seen", answer))?;
         self.out.push(b'\n');
         Ok(())
     }
 
     /// Makes additions safe, and prints the answers then.
     fn acknowledge(&mut self) -> anyhow::Result<()> {
-        if let Index::Writing(seen) = &mut self.index {
-            seen.commit()?;
-        }
+        self.intake.commit()?;
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(&self.out)?;
         stdout.flush()?;
         self.out.clear();
         Ok(())
     }
+
+    fn atlas(&mut self, atlas: &Atlas, batch: u32) -> anyhow::Result<()> {
+        let mut documents = AtlasDocuments::open(atlas, self.intake.params())?;
+        let mut n = 0;
+        while let Some(document) = documents.next_document()? {
+            let one = Prepared { name: document.name, features: Ok(document.features) };
+            let answer = self.intake.answer_prepared(&one, self.request)?;
+            self.note(answer)?;
+            n += 1;
+            if n % u64::from(batch) == 0 {
+                self.acknowledge()?;
+            }
+        }
+        self.acknowledge()
+    }
+
+    fn input(&mut self, input: &str, args: &IntakeArgs) -> anyhow::Result<()> {
+        let mut documents = Documents::open(input, args.fields(), args.max_record_bytes.bytes())?;
+        let mut batch = Vec::new();
+        while let Some(document) = documents.next_document()? {
+            batch.push(document);
+            let waiting = args.interactive && documents.is_waiting();
+            if batch.len() >= args.batch as usize || waiting {
+                self.documents(&mut batch)?;
+            }
+        }
+        self.documents(&mut batch)
+    }
 }
 
 fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exit> {
     let atlas = args.atlas.as_ref().map(Atlas::open).transpose()?;
-    let index = open_index(args, verb, atlas.as_ref())?;
-    let threads = args
-        .resources
-        .threads
-        .map_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()), usize::from);
-    let features = TextFeatures::new(index.params(), threads);
-    let threshold = args.threshold.unwrap_or(0.0);
-    let mut intake = Intake { index, verb, features, threshold, out: Vec::new(), counts: BTreeMap::new() };
+    let intake = args.open(verb, atlas.as_ref())?;
+    let request = Request { verb, threshold: args.threshold };
+    request.ensure_possible(intake.params())?;
+    let mut answering = Answering { intake, request, out: Vec::new(), counts: BTreeMap::new() };
     match &atlas {
-        Some(atlas) => {
-            let mut documents = AtlasDocuments::open(atlas, intake.index.params())?;
-            let mut n = 0;
-            while let Some(document) = documents.next_document()? {
-                intake.answer(&document.name, &document.features)?;
-                n += 1;
-                if n % u64::from(args.batch) == 0 {
-                    intake.acknowledge()?;
-                }
-            }
-            intake.acknowledge()?;
-        }
-        None if args.inputs.is_empty() => take_in_lines(args, &mut intake, "-")?,
-        None => {
-            for input in &args.inputs {
-                take_in_lines(args, &mut intake, input)?;
-            }
-        }
+        Some(atlas) => answering.atlas(atlas, args.batch)?,
+        None if args.inputs.is_empty() => answering.input("-", args)?,
+        None => args.inputs.iter().try_for_each(|input| answering.input(input, args))?,
     }
-    if let Index::Writing(seen) = intake.index {
-        seen.close()?;
-    }
+    answering.intake.close()?;
     if !global.quiet {
-        summarise(&intake.counts);
+        summarise(&answering.counts);
     }
     Ok(Exit::Done)
 }
@@ -392,150 +333,20 @@ fn summarise(counts: &BTreeMap<&'static str, u64>) {
     );
 }
 
-fn open_input(input: &str) -> anyhow::Result<BufReader<Box<dyn Read + Send>>> {
-    if input == "-" {
-        return Ok(BufReader::with_capacity(1 << 18, Box::new(std::io::stdin())));
-    }
-    let mut file = File::open(input).with_context(|| format!("opening {input}"))?;
-    let mut head = Vec::new();
-    (&mut file).take(4).read_to_end(&mut head).with_context(|| format!("reading {input}"))?;
-    let encoding = match head.as_slice() {
-        [0x1f, 0x8b, ..] => Encoding::Gzip,
-        [0x28, 0xb5, 0x2f, 0xfd] => Encoding::Zstd,
-        _ => Encoding::Plain,
-    };
-    let whole = std::io::Cursor::new(head).chain(file);
-    let decoded = decoder(whole, encoding).with_context(|| format!("reading {input}"))?;
-    Ok(BufReader::with_capacity(1 << 18, decoded))
-}
-
-/// Reads a line without its end, and passes over the rest of one that is too long. `None` at the end of the input.
-fn read_line(input: &mut impl BufRead, limit: u64, line: &mut Vec<u8>) -> std::io::Result<Option<bool>> {
-    line.clear();
-    let n = input.by_ref().take(limit.saturating_add(1)).read_until(b'\n', line)?;
-    if n == 0 {
-        return Ok(None);
-    }
-    if line.last() == Some(&b'\n') {
-        line.pop();
-        return Ok(Some(true));
-    }
-    if n as u64 <= limit {
-        return Ok(Some(true));
-    }
-    line.clear();
-    input.skip_until(b'\n')?;
-    Ok(Some(false))
-}
-
-fn take_in_lines(args: &IntakeArgs, intake: &mut Intake, name: &str) -> anyhow::Result<()> {
-    let options = onionskin_corpus::Options {
-        text_field: args.text_field.clone(),
-        id_field: args.id_field.clone(),
-        ..onionskin_corpus::Options::default()
-    };
-    let mut input = open_input(name)?;
-    let mut reader = JsonLineReader::default();
-    let (mut line, mut batch, mut number) = (Vec::new(), Vec::new(), 0u64);
-    while let Some(fits) = read_line(&mut input, args.max_record_bytes.bytes(), &mut line)
-        .with_context(|| format!("reading {name}"))?
-    {
-        number += 1;
-        if fits && line.trim_ascii().is_empty() {
-            continue;
-        }
-        let place = || format!("{name}:{number}");
-        let bytes = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| number == 1).unwrap_or(&line);
-        batch.push(match reader.read(bytes, &options, &args.url_field) {
-            Some(found) => Incoming {
-                name: found.id.or(found.beside).map_or_else(place, str::to_owned),
-                text: Ok(found.text.to_owned()),
-            },
-            None if fits => Incoming { name: place(), text: Err("not a JSON object with a text".to_owned()) },
-            None => Incoming { name: place(), text: Err("the line is too long".to_owned()) },
-        });
-        let waiting = args.interactive && !input.buffer().contains(&b'\n');
-        if batch.len() >= args.batch as usize || waiting {
-            intake.texts(&mut batch)?;
-        }
-    }
-    intake.texts(&mut batch)
-}
-
-#[derive(Serialize)]
-struct RemovedWire<'a> {
-    r#type: &'static str,
-    name: &'a str,
-    removed: u64,
-}
-
 fn run_remove(args: &RemoveArgs) -> anyhow::Result<Exit> {
-    let mut names = args.names.clone();
+    let mut names: BTreeSet<String> = args.names.iter().cloned().collect();
     let standard = ["-".to_owned()];
     let inputs = if args.inputs.is_empty() && names.is_empty() { &standard[..] } else { &args.inputs };
     for input in inputs {
-        for (number, line) in (1u64..).zip(open_input(input)?.lines()) {
-            let line = line.with_context(|| format!("reading {input}"))?;
-            if line.trim().is_empty() {
-                continue;
-            }
-            let value: serde_json::Value =
-                serde_json::from_str(&line).with_context(|| format!("{input}:{number}: not JSON"))?;
-            let named = match &value {
-                serde_json::Value::Object(object) => {
-                    let field = |name: &str| object.get(name).filter(|value| !value.is_null());
-                    field(&args.id_field).or_else(|| field(&args.url_field))
-                }
-                other => Some(other),
-            };
-            names.push(match named {
-                Some(serde_json::Value::String(name)) => name.clone(),
-                Some(serde_json::Value::Number(number)) => number.to_string(),
-                _ => bail!("{input}:{number}: no id and no url"),
-            });
-        }
+        names.extend(read_names(input, &args.fields.fields())?);
     }
     let mut seen = Seen::open(&args.dir, Options::new(memory(&args.resources)))?;
-    let mut counts = BTreeMap::new();
-    if seen.params().names {
-        counts = seen.remove_names(&names.iter().cloned().collect())?;
-    } else {
-        let mut keys = BTreeSet::new();
-        for name in &names {
-            keys.insert(
-                name.parse().with_context(|| format!("the ids of this index are numbers, not {name:?}"))?,
-            );
-        }
-        counts.extend(seen.remove_keys(&keys)?.into_iter().map(|(key, n)| (key.to_string(), n)));
-    }
+    let removed = seen.remove_named(&names)?;
     seen.close()?;
-    let mut told = BTreeSet::new();
-    for name in names.iter().filter(|name| told.insert(name.as_str())) {
-        let removed = counts.get(name).copied().unwrap_or(0);
-        print_json(&RemovedWire { r#type: "removed", name, removed })?;
+    for name in removed {
+        print_json(&typed::<RemovedName>("removed", name))?;
     }
     Ok(Exit::Done)
-}
-
-#[derive(Serialize)]
-struct StatsWire {
-    r#type: &'static str,
-    index: String,
-    recipe: String,
-    seed: u64,
-    names: bool,
-    /// Minima that are kept of a document that is indexed by its features.
-    minima: usize,
-    documents: u64,
-    removed: u64,
-    centres: u64,
-    postings: u64,
-    runs: u64,
-    in_log: u64,
-    bytes: u64,
-    name_bytes: u64,
-    sketch_bytes: u64,
-    bytes_per_document: f64,
 }
 
 fn run_stats(args: &PlainArgs, global: &Global) -> anyhow::Result<Exit> {
@@ -546,24 +357,7 @@ fn tell_stats(dir: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Resu
     let reader = Reader::open(dir, memory)?;
     let (params, stats) = (reader.params(), reader.stats());
     if global.json {
-        print_json(&StatsWire {
-            r#type: "seen_stats",
-            index: dir.display().to_string(),
-            recipe: params.recipe.to_string(),
-            seed: params.seed,
-            names: params.names,
-            minima: params.minima(),
-            documents: stats.documents,
-            removed: stats.removed,
-            centres: stats.centres,
-            postings: stats.postings,
-            runs: stats.runs,
-            in_log: stats.in_log,
-            bytes: stats.bytes,
-            name_bytes: stats.name_bytes,
-            sketch_bytes: stats.sketch_bytes,
-            bytes_per_document: stats.bytes_per_document(),
-        })?;
+        print_json(&of_index("seen_stats", dir, IndexStats::new(params, stats)))?;
     } else {
         print(&format!(
             "{} documents by {} with seed {}: {} indexed by features, {} removed\n{} on disk in {} runs: {:.1} bytes a document, and {} of names\n",
@@ -589,33 +383,6 @@ fn run_compact(args: &PlainArgs, global: &Global) -> anyhow::Result<Exit> {
     tell_stats(&args.dir, memory, global)
 }
 
-#[derive(Serialize)]
-struct VerifyWire {
-    r#type: &'static str,
-    index: String,
-    whole: bool,
-    files: u64,
-    torn_bytes: u64,
-    damage: Vec<DamageWire>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repaired: Option<RepairWire>,
-}
-
-#[derive(Serialize)]
-struct DamageWire {
-    file: String,
-    problem: String,
-}
-
-#[derive(Serialize)]
-struct RepairWire {
-    lost_documents: u64,
-    lost_postings: u64,
-    lost_sketches: u64,
-    lost_log_bytes: u64,
-    lost_removals: bool,
-}
-
 fn run_verify(args: &VerifyArgs, global: &Global) -> anyhow::Result<Exit> {
     let dir = &args.plain.dir;
     let found = verify(dir)?;
@@ -624,25 +391,7 @@ fn run_verify(args: &VerifyArgs, global: &Global) -> anyhow::Result<Exit> {
         false => None,
     };
     if global.json {
-        let damage = found.findings.iter().map(|finding| DamageWire {
-            file: finding.path.display().to_string(),
-            problem: finding.problem.clone(),
-        });
-        print_json(&VerifyWire {
-            r#type: "seen_verify",
-            index: dir.display().to_string(),
-            whole: found.is_whole(),
-            files: found.files,
-            torn_bytes: found.torn_bytes,
-            damage: damage.collect(),
-            repaired: repaired.as_ref().map(|done| RepairWire {
-                lost_documents: done.lost_documents,
-                lost_postings: done.lost_postings,
-                lost_sketches: done.lost_sketches,
-                lost_log_bytes: done.lost_log_bytes,
-                lost_removals: done.lost_removals,
-            }),
-        })?;
+        print_json(&of_index("seen_verify", dir, VerifyAnswer::new(&found, repaired.clone())))?;
     } else {
         let mut text = String::new();
         for finding in &found.findings {

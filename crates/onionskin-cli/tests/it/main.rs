@@ -13,6 +13,8 @@ mod report;
 mod run;
 mod seen;
 #[cfg(feature = "serve")]
+mod seen_edges;
+#[cfg(feature = "serve")]
 mod serve;
 mod similar;
 mod size;

@@ -51,7 +51,7 @@ fn adding_checking_removing() {
     assert_eq!(statuses(&answers), ["exact", "near", "empty", "bad", "exact"]);
 
     let answers = lines(&dir.run(&["seen", "remove", "index", "--name", "a", "--name", "zz"]));
-    assert_eq!((&answers[0]["removed"], &answers[1]["removed"]), (&1.into(), &0.into()));
+    assert_eq!((&answers[0]["documents"], &answers[1]["documents"]), (&1.into(), &0.into()));
     let answers = lines(&dir.run(&["seen", "check", "index", "in.jsonl"]));
     assert_eq!(statuses(&answers), ["new", "new", "empty", "bad", "exact"]);
     assert_eq!(dir.run(&["seen", "compact", "index"]).code, 0);
@@ -116,7 +116,10 @@ fn numbers_for_names() {
     let answers = lines(&dir.run_with_input(&["seen", "check", "index"], line(1).as_bytes()));
     assert_eq!(answers[0]["of"]["name"], "7");
     let answers = lines(&dir.run_with_input(&["seen", "remove", "index"], b"{\"id\": 7}\n"));
-    assert_eq!(answers[0]["removed"], 1);
+    assert_eq!(answers[0]["documents"], 1);
+    let outcome = dir.run(&["seen", "remove", "index", "--name", "x"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("\"x\" is not a whole number"), "{}", outcome.stderr);
 }
 
 #[test]
@@ -356,6 +359,6 @@ fn kills_lose_nothing_that_was_acknowledged() {
     let removed = lines(&dir.run_with_input(&["seen", "remove", "index"], names.as_bytes()));
     for line in &removed {
         let expected = u64::from(known.living.contains(&number(&line["name"])));
-        assert_eq!(line["removed"], expected, "{line}");
+        assert_eq!(line["documents"], expected, "{line}");
     }
 }

@@ -12,13 +12,13 @@ use crate::util::Dir;
 
 const TOKEN: &str = "correct-horse-battery";
 
-struct Server {
+pub(crate) struct Server {
     child: Child,
     address: String,
 }
 
 impl Server {
-    fn start(dir: &Dir, arguments: &[&str]) -> Server {
+    pub(crate) fn start(dir: &Dir, arguments: &[&str]) -> Server {
         let fixed = ["serve", "--listen", "127.0.0.1:0", "--json", "--memory", "64M"];
         let mut command = dir.onionskin(&[fixed.as_slice(), arguments].concat());
         command.env("ONIONSKIN_TOKEN", TOKEN);
@@ -32,10 +32,20 @@ impl Server {
 
     /// `None` when the server went away meanwhile.
     fn request(&self, method: &str, path: &str, body: &str) -> Option<(u16, String)> {
+        self.request_as("application/json", method, path, body)
+    }
+
+    pub(crate) fn request_as(
+        &self,
+        content_type: &str,
+        method: &str,
+        path: &str,
+        body: &str,
+    ) -> Option<(u16, String)> {
         let mut stream = TcpStream::connect(&self.address).ok()?;
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
             body.len()
         );
         stream.write_all(format!("{head}{body}").as_bytes()).ok()?;

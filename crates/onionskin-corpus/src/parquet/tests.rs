@@ -56,6 +56,49 @@ fn columns_become_documents() {
 }
 
 #[test]
+fn rows_one_after_the_other() {
+    let bytes = write(
+        vec![
+            ("text", Arc::new(StringArray::from(vec![Some("one"), None, Some("three")]))),
+            ("html", strings(&["<p>one", "<p>two", "<p>three"])),
+            ("id", Arc::new(Int64Array::from(vec![10, 20, 30]))),
+            ("url", Arc::new(StringArray::from(vec![Some("http://A.org"), None, None]))),
+        ],
+        2,
+    );
+    let all = |options: &Options| {
+        let mut texts = ParquetTexts::open(io::Cursor::new(bytes.clone()), options, "html").unwrap();
+        let mut rows = Vec::new();
+        let mut note = |row: ParquetText<'_>| {
+            let text = row.text.map(str::to_owned);
+            rows.push((row.row, text, row.id.map(str::to_owned), row.url.map(str::to_owned)));
+        };
+        while texts.next_rows(&mut note).unwrap() {}
+        (texts.is_html(), rows)
+    };
+    let owned = |text: &str| Some(text.to_owned());
+    let (is_html, rows) = all(&Options { max_record_bytes: 4, ..Options::default() });
+    assert!(!is_html);
+    assert_eq!(
+        rows,
+        [
+            (0, Ok("one".to_owned()), owned("10"), owned("http://A.org")),
+            (1, Err(BadReason::MissingText), owned("20"), None),
+            (2, Err(BadReason::TooLarge { limit: 4 }), owned("30"), None),
+        ]
+    );
+    let (is_html, rows) = all(&Options { text_field: "body".to_owned(), ..Options::default() });
+    assert!(is_html);
+    assert_eq!(rows[1].1.as_deref(), Ok("<p>two"));
+    let missing = ParquetTexts::open(
+        io::Cursor::new(bytes.clone()),
+        &Options { text_field: "body".to_owned(), ..Options::default() },
+        "page",
+    );
+    assert!(matches!(missing.err(), Some(BadReason::MissingColumn { column, .. }) if column == "body"));
+}
+
+#[test]
 fn other_types_of_string() {
     let dictionary: DictionaryArray<Int32Type> = vec!["one", "two", "one"].into_iter().collect();
     let texts: [ArrayRef; 4] = [

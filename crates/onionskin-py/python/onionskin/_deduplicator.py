@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Union
@@ -39,8 +40,8 @@ class Deduplicator:
     2
 
     `recipe` says how features are made (`w4-rabin64-6x14r2`). With a `threshold`, only documents of that estimated resemblance or more are near; minima
-    are kept for that, 336 bytes a document on disk. Without one, the features decide. `ids` is `str` or `int`: what names documents. Documents without an
-    id are numbered as they are added.
+    are kept for that, 336 bytes a document on disk. Without one, the features decide. `ids` is `str` or `int`: what names documents; `None` takes an index
+    as it is. Documents without an id are numbered as they are added.
 
     Additions are seen by checks at once. They are safe against kills and power cuts when a batch has been added, after every thousandth single
     addition, after `commit`, `save` and `close`, and when the program ends by itself.
@@ -53,34 +54,29 @@ class Deduplicator:
         recipe: Recipe | str | None = None,
         seed: int | None = None,
         threshold: float | None = None,
-        ids: type[str] | type[int] = str,
+        ids: type[str] | type[int] | None = str,
         memory: int | str = "256M",
         threads: int | None = None,
     ) -> None:
-        if ids not in (str, int):
-            raise ValueError("ids is str or int")
+        if ids not in (str, int, None):
+            raise ValueError("ids is str, int or None")
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
         self._threshold = threshold
         if path is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="onionskin-seen-")
             path = Path(self._temporary.name) / "index"
         self._path = Path(path)
-        there = (self._path / "catalogue").exists()
         self._index = _onionskin.SeenIndex(
             self._path,
-            create=not there,
+            create=True,
             scratch=self._temporary is not None,
             recipe=recipe,
             seed=seed,
-            names=ids is str,
+            names=None if ids is None else ids is str,
             threshold=threshold,
             memory=str(memory),
             threads=threads,
         )
-        if there and self._index.names != (ids is str):
-            self._index.close()
-            kind = "str" if self._index.names else "int"
-            raise ValueError(f"the ids of this index are {kind}; say ids={kind}")
         self._lock = threading.Lock()
         if self._temporary is None:
             # What was added and not yet made safe is, when the object goes or the program ends.
@@ -99,12 +95,7 @@ class Deduplicator:
         """
         if not (Path(path) / "catalogue").exists():
             raise _onionskin.OnionskinError(f"{os.fspath(path)} has no index of seen documents")
-        try:
-            return cls(path, threshold=threshold, memory=memory, threads=threads)
-        except ValueError as error:
-            if "say ids=int" not in str(error):
-                raise
-        return cls(path, ids=int, threshold=threshold, memory=memory, threads=threads)
+        return cls(path, ids=None, threshold=threshold, memory=memory, threads=threads)
 
     @property
     def path(self) -> Path:
@@ -169,15 +160,15 @@ class Deduplicator:
         >>> [seen.add_if_new(text).added for text in ("one text", "One text.", "another text")]
         [True, False, True]
         """
-        return self._one(text, id, "add_if_new")
+        return self._one(text, id, "add-if-new")
 
-    def check(self, text: str) -> Verdict:
-        """Looks for a document and adds nothing.
+    def check(self, text: str, id: Id | None = None) -> Verdict:
+        """Looks for a document and adds nothing. Its id is only repeated in the answer.
 
         >>> Deduplicator().check("a text of its own")
         Verdict(new)
         """
-        return self._one(text, None, "check")
+        return self._one(text, id, "check")
 
     def add_many(self, texts: Texts, ids: Iterable[Id] | None = None, *, column: str | None = None) -> list[Verdict]:
         """Adds documents, in order: each is compared with those before it. `texts` is a list of str or Arrow data; `column` names the column of a table.
@@ -193,15 +184,30 @@ class Deduplicator:
         >>> [verdict.added for verdict in Deduplicator().add_if_new_many(["a b c d e", "f g h i j", "A B C D E!"])]
         [True, True, False]
         """
-        return self._many(texts, ids, "add_if_new", column)
+        return self._many(texts, ids, "add-if-new", column)
 
-    def check_many(self, texts: Texts, *, column: str | None = None) -> list[Verdict]:
+    def check_many(self, texts: Texts, ids: Iterable[Id] | None = None, *, column: str | None = None) -> list[Verdict]:
         """Looks for documents and adds nothing.
 
         >>> [verdict.is_new for verdict in Deduplicator().check_many(["a b c d e", "a b c d e"])]
         [True, True]
         """
-        return self._many(texts, None, "check", column)
+        return self._many(texts, ids, "check", column)
+
+    def answer(self, documents: Iterable[Mapping[str, Any]], mode: str = "add-if-new", *, threshold: float | None = None) -> list[Verdict]:
+        """Answers documents that are dictionaries, as `onionskin seen` answers lines of JSON and the server requests: `mode` is "check", "add" or "add-if-new".
+
+        A document is named by `name` or `id`, else by `url`, else by its place, and has a `text` or `html`. One with any other field is bad, and is told with
+        the problem; the others are taken. `threshold` is for these documents, and needs an index that was made with one.
+
+        >>> seen = Deduplicator()
+        >>> seen.answer([{"id": "a", "text": "some words of a page"}, {"url": "http://b/", "html": "<p>Some words of a <b>page</b>"}])
+        [Verdict(new), Verdict(exact copy of 'a')]
+        >>> seen.answer([{"id": "c", "txt": "a misspelled field"}])[0].is_bad
+        True
+        """
+        lines = [json.dumps(document) for document in documents]
+        return self._index.documents(lines, mode, threshold)
 
     def remove(self, ids: Id | Sequence[Id]) -> int:
         """Removes documents by their ids; returns how many there were. The oldest copy of a removed document takes its place.
@@ -211,11 +217,21 @@ class Deduplicator:
         >>> seen.remove("x"), len(seen)
         (1, 0)
         """
-        listed = self._ids([ids] if isinstance(ids, (str, int)) else ids)
-        return self._index.remove(listed or [])
+        removed = self.remove_many([ids] if isinstance(ids, (str, int)) else ids)
+        return sum(one["documents"] for one in removed)
 
-    def stats(self) -> dict[str, int]:
-        """How large the index is: documents, of them centres and removed, bytes on disk.
+    def remove_many(self, ids: Iterable[Id]) -> list[dict[str, Any]]:
+        """Removes documents by their ids; says how many documents each had, in order of name.
+
+        >>> seen = Deduplicator()
+        >>> _ = seen.add("a text of its own", id="x")
+        >>> seen.remove_many(["x", "y"])
+        [{'name': 'x', 'documents': 1}, {'name': 'y', 'documents': 0}]
+        """
+        return self._index.remove(self._ids(ids) or [])
+
+    def stats(self) -> dict[str, Any]:
+        """What the index is of and how large it is: recipe and seed, documents, of them centres and removed, bytes on disk.
 
         >>> Deduplicator().stats()["documents"]
         0

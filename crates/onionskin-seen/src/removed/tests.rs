@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 use super::*;
-use crate::testing::{fast_dir, faulty::Faulty};
+use crate::testing::fast_dir;
+use onionskin_store::testing::Faulty;
 use proptest::prelude::*;
 
 proptest! {

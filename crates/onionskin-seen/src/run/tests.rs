@@ -1,6 +1,9 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
+use super::format::Shape;
 use super::*;
-use crate::testing::{fast_dir, faulty::Faulty};
+use crate::blocks::Room;
+use crate::testing::fast_dir;
+use onionskin_store::testing::Faulty;
 use proptest::prelude::*;
 
 proptest! {
@@ -78,7 +81,7 @@ proptest! {
         prop_assert_eq!(meta.centres as usize, centres.len());
         let run = Run::open(dir.path(), meta, true, Room::All).unwrap();
         run.check_sketches().unwrap();
-        let salvage = Run::open_damaged(dir.path(), meta).unwrap();
+        let salvage = Salvage::open(dir.path(), meta).unwrap();
         let numbers = |bytes: &[[u8; 4]]| bytes.iter().map(|b| u32::from_le_bytes(*b)).collect::<Vec<_>>();
         for doc in first..first + docs {
             let expected = centres.contains(&doc).then(|| sketch(doc));
@@ -98,7 +101,7 @@ proptest! {
     #[test]
     fn any_content_is_read_or_an_error(content in prop::collection::vec(any::<u8>(), 0..3000)) {
         let dir = fast_dir();
-        let _ = parse_content(dir.path(), &content);
+        let _ = crate::untrusted::run(dir.path(), &content);
     }
 }
 

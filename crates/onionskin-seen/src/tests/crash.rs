@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::testing::faulty::{Fault, Faulty};
+use onionskin_store::testing::{Fault, Faulty};
+
 use crate::testing::{Text, fast_dir, living, options, params, with_storage};
 use crate::{Params, Seen, SeenError, verify};
 

@@ -1,13 +1,18 @@
 //! The online filter over HTTP.
 
 use std::collections::BTreeSet;
+use std::io::Cursor;
 
 use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
-use onionskin::seen::{Features, Match, Params};
+use onionskin_seen::intake::{
+    Answer, Documents, Fields, Incoming, IndexStats, LineReader, Prepared, RemovedName, Request, Status,
+    Threshold, Verb, place,
+};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -16,7 +21,7 @@ use crate::auth::Writer;
 use crate::error::{ErrorKind, ServeError};
 use crate::limits::{BoundedBody, Room};
 use crate::metrics::{Metrics, SeenStatus};
-use crate::seen::{Answer, Answers, Incoming, SeenService};
+use crate::seen::SeenService;
 use crate::state::AppState;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -30,170 +35,117 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
 /// One JSON object a line.
 const LINES: &str = "application/x-ndjson";
 
-#[derive(Deserialize, ToSchema)]
+/// Apache Parquet with the columns of a document.
+const PARQUET: &str = "application/vnd.apache.parquet";
+
+/// A document, named by `name` or `id`, else by `url`, else by its place in the request. It has a text
+/// or HTML; any other field is an error.
+#[derive(ToSchema)]
 #[schema(as = SeenDocument)]
-struct DocumentWire {
-    /// By which it is told later; a whole number in an index of numbers.
-    #[serde(default)]
-    name: String,
+#[expect(dead_code, reason = "a description; documents are read by the intake")]
+struct DocumentSchema {
+    /// Its name; a whole number in digits in an index of numbers.
+    name: Option<String>,
+    /// The same as `name`.
+    id: Option<String>,
+    /// Its URL.
+    url: Option<String>,
     /// Plain text.
-    text: String,
+    text: Option<String>,
+    /// HTML, whose text is extracted.
+    html: Option<String>,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SeenCheck)]
 #[serde(deny_unknown_fields)]
-struct CheckWire {
-    documents: Vec<DocumentWire>,
+struct CheckBody {
+    #[schema(value_type = Vec<DocumentSchema>)]
+    documents: Vec<Box<RawValue>>,
+    /// Only documents of this estimated resemblance or more are near. Needs an index with sketches.
+    #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
+    threshold: Option<Threshold>,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SeenAdd)]
 #[serde(deny_unknown_fields)]
-struct AddWire {
-    documents: Vec<DocumentWire>,
-    /// Leave out those that are like one that is there, or like an earlier one of the batch.
+struct AddBody {
+    #[schema(value_type = Vec<DocumentSchema>)]
+    documents: Vec<Box<RawValue>>,
+    /// Leave out duplicates of documents that are in the index, or of earlier ones of the batch.
     #[serde(default)]
     if_new: bool,
+    /// Only documents of this estimated resemblance or more are near. Needs an index with sketches.
+    #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
+    threshold: Option<Threshold>,
 }
 
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SeenRemove)]
 #[serde(deny_unknown_fields)]
-struct RemoveWire {
-    /// Names of documents.
+struct RemoveBody {
+    /// Names of documents; whole numbers in digits in an index of numbers.
     names: Vec<String>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = SeenAnswers)]
-struct AnswersWire {
-    /// One a document, in order.
-    answers: Vec<AnswerWire>,
-}
-
-/// What is known of a document.
-#[derive(Serialize, ToSchema)]
-#[schema(as = SeenAnswer)]
-pub(crate) struct AnswerWire {
-    /// As it was sent.
-    pub(crate) name: String,
-    pub(crate) status: StatusWire,
-    /// Whether it is in the index now because of this request.
-    pub(crate) added: bool,
-    /// What it is like.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) of: Option<MatchWire>,
-    /// Why it is bad.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) problem: Option<String>,
-}
-
-/// `new`: nothing like it is there. `near`: one nearly like it is. `exact`: it is there, word for word. `empty`: it has no words. `bad`: it could not be
-/// taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = SeenStatus)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum StatusWire {
-    New,
-    Near,
-    Exact,
-    Empty,
-    Bad,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = SeenMatch)]
-pub(crate) struct MatchWire {
-    /// The document that was there.
-    pub(crate) name: String,
-    /// Features in common.
-    pub(crate) shared: usize,
-    /// Features of each.
-    pub(crate) features: usize,
-    /// Estimated from these two.
-    pub(crate) resemblance: f64,
+struct AnswersBody {
+    /// One per document, in order.
+    answers: Vec<Answer>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = SeenRemoved)]
-struct RemovedWire {
-    /// One a name, in order of name.
-    removed: Vec<RemovedNameWire>,
-}
-
-#[derive(Serialize, ToSchema)]
-#[schema(as = SeenRemovedName)]
-struct RemovedNameWire {
-    name: String,
-    /// Documents that had it.
-    documents: u64,
+struct RemovedBody {
+    /// One per name, in order of name.
+    removed: Vec<RemovedName>,
 }
 
 #[derive(Serialize, ToSchema)]
 #[schema(as = SeenStats)]
-struct StatsWire {
-    /// How features are made.
-    recipe: String,
-    seed: u64,
-    /// Whether documents have names, or numbers.
-    names: bool,
-    documents: u64,
-    removed: u64,
-    /// Documents that are indexed by their features: those that were like no other.
-    centres: u64,
-    postings: u64,
-    runs: u64,
-    in_log: u64,
-    bytes: u64,
-    name_bytes: u64,
-    bytes_per_document: f64,
+struct StatsBody {
+    #[serde(flatten)]
+    index: IndexStats,
     /// Whether another process adds.
     read_only: bool,
 }
 
+/// With lines or Parquet, what is in the body of a JSON request otherwise.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-struct LinesQuery {
-    /// With lines: leave out documents that are like one that is there.
+#[serde(deny_unknown_fields)]
+struct CheckQuery {
+    /// With lines or Parquet: only documents of this estimated resemblance or more are near.
+    #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
+    threshold: Option<Threshold>,
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct AddQuery {
+    /// With lines or Parquet: leave out duplicates of documents that are in the index.
     #[serde(default)]
     if_new: bool,
+    /// With lines or Parquet: only documents of this estimated resemblance or more are near.
+    #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
+    threshold: Option<Threshold>,
 }
 
-impl AnswerWire {
-    pub(crate) fn new(name: String, answer: Answer, added: bool, params: &Params) -> AnswerWire {
-        let (status, of, problem) = match answer {
-            Answer::New => (StatusWire::New, None, None),
-            Answer::Found(found) if found.exact => {
-                (StatusWire::Exact, Some(MatchWire::new(found, params)), None)
-            }
-            Answer::Found(found) => (StatusWire::Near, Some(MatchWire::new(found, params)), None),
-            Answer::Empty => (StatusWire::Empty, None, None),
-            Answer::Bad(problem) => (StatusWire::Bad, None, Some(problem)),
-        };
-        AnswerWire { name, status, added, of, problem }
-    }
-
-    pub(crate) fn count(&self, metrics: &Metrics) {
-        metrics.seen(match self.status {
-            StatusWire::New => SeenStatus::new,
-            StatusWire::Near => SeenStatus::near,
-            StatusWire::Exact => SeenStatus::exact,
-            StatusWire::Empty => SeenStatus::empty,
-            StatusWire::Bad => SeenStatus::bad,
-        });
-    }
+fn adding(if_new: bool, threshold: Option<Threshold>) -> Request {
+    Request { verb: if if_new { Verb::AddIfNew } else { Verb::Add }, threshold }
 }
 
-impl MatchWire {
-    fn new(found: Match, params: &Params) -> MatchWire {
-        MatchWire {
-            name: found.name.unwrap_or_else(|| found.key.to_string()),
-            shared: found.shared,
-            features: params.filter().map_or(0, |filter| filter.k()),
-            resemblance: found.resemblance,
-        }
-    }
+pub(crate) fn count(answer: &Answer, metrics: &Metrics) {
+    metrics.seen(match answer.status {
+        Status::New => SeenStatus::new,
+        Status::Near => SeenStatus::near,
+        Status::Exact => SeenStatus::exact,
+        Status::Empty => SeenStatus::empty,
+        Status::Bad => SeenStatus::bad,
+    });
 }
 
 pub(crate) fn service(state: &AppState) -> Result<&SeenService, ServeError> {
@@ -204,66 +156,83 @@ pub(crate) fn service(state: &AppState) -> Result<&SeenService, ServeError> {
 
 /// A body that was read and understood.
 struct Batch {
-    documents: Vec<Incoming>,
-    if_new: bool,
+    documents: Vec<Prepared>,
+    request: Request,
     lines: bool,
     room: Room,
 }
 
-/// Parses a body and makes features of its texts.
-fn read_batch(state: &AppState, body: BoundedBody, adds: bool, if_new: bool) -> Result<Batch, ServeError> {
+/// Parses a body and makes features of its texts. `request` is that of a query.
+fn read_batch(state: &AppState, body: BoundedBody, request: Request) -> Result<Batch, ServeError> {
     let seen = service(state)?;
-    let lines = body.kind() == LINES;
-    let (texts, if_new) = if lines {
-        (read_lines(body.bytes()), if_new)
-    } else if adds {
-        let wire: AddWire = body.json()?;
-        (wire.documents.into_iter().map(Ok).collect(), wire.if_new)
-    } else {
-        let wire: CheckWire = body.json()?;
-        (wire.documents.into_iter().map(Ok).collect(), false)
-    };
     let most = state.limits().batch_documents;
-    if texts.len() > most {
-        return Err(ServeError::new(
-            ErrorKind::TooLarge,
-            format!("{} documents; at most {most} are taken at a time", texts.len()),
-        ));
+    let (documents, request) = match body.kind() {
+        LINES => {
+            let lines = Documents::lines(PLACE, body.bytes(), Fields::default(), u64::MAX);
+            (read_documents(lines, most)?, request)
+        }
+        PARQUET => {
+            let rows = Cursor::new(body.bytes().to_vec());
+            let rows = Documents::parquet(PLACE, rows, Fields::default(), u64::MAX).map_err(bad_input)?;
+            (read_documents(rows, most)?, request)
+        }
+        _ if request.verb == Verb::Check => {
+            let CheckBody { documents, threshold } = body.json()?;
+            (read_objects(&documents, most)?, Request { verb: Verb::Check, threshold })
+        }
+        _ => {
+            let AddBody { documents, if_new, threshold } = body.json()?;
+            (read_objects(&documents, most)?, adding(if_new, threshold))
+        }
+    };
+    request.ensure_possible(seen.params()).map_err(|error| ServeError::bad_request(error.to_string()))?;
+    let lines = body.kind() == LINES;
+    Ok(Batch { documents: seen.prepare(documents), request, lines, room: body.into_room() })
+}
+
+/// The input that places are of, as for standard input.
+const PLACE: &str = "-";
+
+fn too_many(most: usize) -> ServeError {
+    ServeError::new(ErrorKind::TooLarge, format!("at most {most} documents are taken at a time"))
+}
+
+fn bad_input(error: impl std::fmt::Display) -> ServeError {
+    ServeError::bad_request(format!("the body is not what this takes: {error}"))
+}
+
+/// All documents of lines or rows. Those that cannot be taken are answered for.
+fn read_documents(mut input: Documents<'_>, most: usize) -> Result<Vec<Incoming>, ServeError> {
+    let mut documents = Vec::new();
+    while let Some(document) = input.next_document().map_err(bad_input)? {
+        if documents.len() == most {
+            return Err(too_many(most));
+        }
+        documents.push(document);
     }
-    let plain: Vec<&str> = texts.iter().map(|text| text.as_ref().map_or("", |text| &text.text)).collect();
-    let features = seen.features(&plain);
-    let incoming = |(text, features): (Result<DocumentWire, (usize, String)>, Features)| match text {
-        Ok(document) => Incoming { name: document.name, features: Ok(features) },
-        Err((line, problem)) => Incoming { name: format!("line {line}"), features: Err(problem) },
-    };
-    let documents = texts.into_iter().zip(features).map(incoming).collect();
-    Ok(Batch { documents, if_new, lines, room: body.into_room() })
+    Ok(documents)
 }
 
-/// Documents, or the number of the line and what is wrong with it.
-fn read_lines(bytes: &[u8]) -> Vec<Result<DocumentWire, (usize, String)>> {
-    let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
-    let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
-    lines
-        .map(|(number, line)| serde_json::from_slice(line).map_err(|error| (number, error.to_string())))
-        .collect()
+/// The documents of a JSON request, which is refused if one of them cannot be taken.
+fn read_objects(objects: &[Box<RawValue>], most: usize) -> Result<Vec<Incoming>, ServeError> {
+    if objects.len() > most {
+        return Err(too_many(most));
+    }
+    let mut reader = LineReader::default();
+    let read = |(n, object): (u64, &Box<RawValue>)| {
+        let document = reader.read(object.get().as_bytes(), || place(PLACE, n + 1));
+        match &document.text {
+            Err(problem) => Err(bad_input(format!("documents[{n}]: {problem}"))),
+            Ok(_) => Ok(document),
+        }
+    };
+    (0..).zip(objects).map(read).collect()
 }
 
-fn answer(
-    state: &AppState,
-    names: Vec<String>,
-    answers: Answers,
-    lines: bool,
-) -> Result<Response, ServeError> {
-    let params = service(state)?.params();
-    let wire = |(name, (answer, added))| {
-        let wire = AnswerWire::new(name, answer, added, params);
-        wire.count(state.metrics());
-        wire
-    };
-    let answers: Vec<AnswerWire> = names.into_iter().zip(answers).map(wire).collect();
+fn answer(state: &AppState, answers: Vec<Answer>, lines: bool) -> Result<Response, ServeError> {
+    answers.iter().for_each(|answer| count(answer, state.metrics()));
     if !lines {
-        return Ok(Json(AnswersWire { answers }).into_response());
+        return Ok(Json(AnswersBody { answers }).into_response());
     }
     let mut out = Vec::new();
     for answer in &answers {
@@ -273,97 +242,82 @@ fn answer(
     Ok(([(header::CONTENT_TYPE, HeaderValue::from_static(LINES))], out).into_response())
 }
 
-/// Whether documents, or some nearly like them, have been seen. Adds none.
+/// Whether documents, or near-duplicates of them, are in the index. Adds none.
 #[utoipa::path(
-    post, path = "/api/v1/seen/check", tag = "seen",
-    request_body(content((CheckWire = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}]})), (String = "application/x-ndjson"))),
-    responses((status = 200, description = "What is known of each", content((AnswersWire = "application/json"), (String = "application/x-ndjson")))),
+    post, path = "/api/v1/seen/check", tag = "seen", params(CheckQuery),
+    request_body(content((CheckBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}]})), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
+    responses((status = 200, description = "What is known of each", content((AnswersBody = "application/json"), (String = "application/x-ndjson")))),
 )]
-async fn check(State(state): State<AppState>, body: BoundedBody) -> Result<Response, ServeError> {
-    service(&state)?;
-    let working = state.clone();
-    let (names, answers, lines) = state
-        .work(move || {
-            let batch = read_batch(&working, body, false, false)?;
-            let answers = service(&working)?.check(&batch.documents)?;
-            let names = batch.documents.into_iter().map(|document| document.name).collect();
-            Ok::<_, ServeError>((names, answers, batch.lines))
-        })
-        .await??;
-    answer(&state, names, answers, lines)
-}
-
-/// Adds documents. Answered when they are safe on the disk.
-///
-/// Of two that are alike and sent at the same time with `if_new`, one is new.
-#[utoipa::path(
-    post, path = "/api/v1/seen/add", tag = "seen", params(LinesQuery), security(("token" = [])),
-    request_body(content((AddWire = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}], "if_new": true})), (String = "application/x-ndjson"))),
-    responses((status = 200, description = "What was known of each, and whether it was added", content((AnswersWire = "application/json"), (String = "application/x-ndjson")))),
-)]
-async fn add(
+async fn check(
     State(state): State<AppState>,
-    _writer: Writer,
-    Query(query): Query<LinesQuery>,
+    Query(query): Query<CheckQuery>,
     body: BoundedBody,
 ) -> Result<Response, ServeError> {
     service(&state)?;
     let working = state.clone();
-    let batch = state.work(move || read_batch(&working, body, true, query.if_new)).await??;
-    let names = batch.documents.iter().map(|document| document.name.clone()).collect();
-    let answers = service(&state)?.add(batch.documents, batch.if_new, batch.room).await?;
-    answer(&state, names, answers, batch.lines)
+    let request = Request { verb: Verb::Check, threshold: query.threshold };
+    let (answers, lines) = state
+        .work(move || {
+            let batch = read_batch(&working, body, request)?;
+            let answers = service(&working)?.check(&batch.documents, batch.request.threshold)?;
+            Ok::<_, ServeError>((answers, batch.lines))
+        })
+        .await??;
+    answer(&state, answers, lines)
+}
+
+/// Adds documents. Answered when they are safe on the disk.
+///
+/// Of two duplicates that are sent at the same time with `if_new`, one is new.
+#[utoipa::path(
+    post, path = "/api/v1/seen/add", tag = "seen", params(AddQuery), security(("token" = [])),
+    request_body(content((AddBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}], "if_new": true})), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
+    responses((status = 200, description = "What was known of each, and whether it was added", content((AnswersBody = "application/json"), (String = "application/x-ndjson")))),
+)]
+async fn add(
+    State(state): State<AppState>,
+    _writer: Writer,
+    Query(query): Query<AddQuery>,
+    body: BoundedBody,
+) -> Result<Response, ServeError> {
+    service(&state)?;
+    let working = state.clone();
+    let request = adding(query.if_new, query.threshold);
+    let batch = state.work(move || read_batch(&working, body, request)).await??;
+    let answers = service(&state)?.add(batch.documents, batch.request, batch.room).await?;
+    answer(&state, answers, batch.lines)
 }
 
 /// Removes documents by their names. Answered when they are gone for good.
 ///
-/// When others were recorded as copies of a removed document, the oldest of them takes its place.
+/// When others were recorded as duplicates of a removed document, the oldest of them takes its place.
+/// In an index of numbers, a name that is no number is an error.
 #[utoipa::path(
     post, path = "/api/v1/seen/remove", tag = "seen", security(("token" = [])),
-    request_body(content = RemoveWire, content_type = "application/json", example = json!({"names": ["http://example.org/"]})),
-    responses((status = 200, description = "How many documents each name had", body = RemovedWire)),
+    request_body(content = RemoveBody, content_type = "application/json", example = json!({"names": ["http://example.org/"]})),
+    responses((status = 200, description = "How many documents each name had", body = RemovedBody)),
 )]
 async fn remove(
     State(state): State<AppState>,
     _writer: Writer,
     body: BoundedBody,
-) -> Result<Json<RemovedWire>, ServeError> {
+) -> Result<Json<RemovedBody>, ServeError> {
     let seen = service(&state)?;
-    let wire: RemoveWire = body.json()?;
+    let wire: RemoveBody = body.json()?;
     if wire.names.len() > state.limits().batch_documents {
         let message = format!("at most {} names are taken at a time", state.limits().batch_documents);
         return Err(ServeError::new(ErrorKind::TooLarge, message));
     }
     let names: BTreeSet<String> = wire.names.into_iter().collect();
-    let counts = seen.remove(names.clone(), body.into_room()).await?;
-    let removed = names.into_iter().map(|name| {
-        let documents = counts.get(&name).copied().unwrap_or(0);
-        RemovedNameWire { name, documents }
-    });
-    Ok(Json(RemovedWire { removed: removed.collect() }))
+    let removed = seen.remove(names, body.into_room()).await?;
+    Ok(Json(RemovedBody { removed }))
 }
 
-/// How large the index is.
-#[utoipa::path(get, path = "/api/v1/seen/stats", tag = "seen", responses((status = 200, description = "Its numbers", body = StatsWire)))]
-async fn stats(State(state): State<AppState>) -> Result<Json<StatsWire>, ServeError> {
+/// What the index is of and how large it is.
+#[utoipa::path(get, path = "/api/v1/seen/stats", tag = "seen", responses((status = 200, description = "Its numbers", body = StatsBody)))]
+async fn stats(State(state): State<AppState>) -> Result<Json<StatsBody>, ServeError> {
     service(&state)?;
     let working = state.clone();
-    let stats = state.work(move || service(&working)?.stats()).await??;
-    let seen = service(&state)?;
-    let params = seen.params();
-    Ok(Json(StatsWire {
-        recipe: params.recipe.to_string(),
-        seed: params.seed,
-        names: params.names,
-        documents: stats.documents,
-        removed: stats.removed,
-        centres: stats.centres,
-        postings: stats.postings,
-        runs: stats.runs,
-        in_log: stats.in_log,
-        bytes: stats.bytes,
-        name_bytes: stats.name_bytes,
-        bytes_per_document: stats.bytes_per_document(),
-        read_only: seen.is_read_only(),
-    }))
+    let index = state.work(move || service(&working)?.stats()).await??;
+    Ok(Json(StatsBody { index, read_only: service(&state)?.is_read_only() }))
 }

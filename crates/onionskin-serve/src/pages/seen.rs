@@ -4,13 +4,13 @@ use askama::Template;
 use axum::Router;
 use axum::extract::State;
 use axum::routing::get;
-use onionskin::seen::Stats;
+use onionskin_seen::Stats;
+use onionskin_seen::intake::{Answer, Incoming, Status};
 
-use crate::api::seen::{AnswerWire, StatusWire, service};
+use crate::api::seen::{count, service};
 use crate::error::ServeError;
 use crate::layout::{Chrome, Page, Section};
 use crate::limits::BoundedBody;
-use crate::seen::Incoming;
 use crate::state::AppState;
 
 pub(crate) fn router() -> Router<AppState> {
@@ -25,21 +25,17 @@ struct SeenPage {
     stats: Stats,
     read_only: bool,
     text: String,
-    answer: Option<AnswerWire>,
+    answer: Option<Answer>,
 }
 
-async fn page(
-    state: AppState,
-    text: String,
-    answer: Option<AnswerWire>,
-) -> Result<Page<SeenPage>, ServeError> {
+async fn page(state: AppState, text: String, answer: Option<Answer>) -> Result<Page<SeenPage>, ServeError> {
     let working = state.clone();
-    let stats = state.work(move || service(&working)?.stats()).await??;
+    let index = state.work(move || service(&working)?.stats()).await??;
     let seen = service(&state)?;
     Ok(Page(SeenPage {
         chrome: Chrome::new(&state, Section::Seen, "Seen before?"),
-        recipe: seen.params().recipe.to_string(),
-        stats,
+        recipe: index.recipe,
+        stats: index.stats,
         read_only: seen.is_read_only(),
         text,
         answer,
@@ -56,15 +52,13 @@ async fn check(State(state): State<AppState>, body: BoundedBody) -> Result<Page<
         .work(move || {
             let text = body.form_field("text")?;
             let seen = service(&working)?;
-            let features = seen.features(&[&text]).pop().unwrap_or_default();
-            let incoming = Incoming { name: String::new(), features: Ok(features) };
-            let answer = seen.check(&[incoming])?.pop();
-            let wire = answer.map(|(answer, _)| AnswerWire::new(String::new(), answer, false, seen.params()));
-            Ok::<_, ServeError>((text, wire))
+            let document = Incoming { name: String::new(), text: Ok(text.clone()) };
+            let answer = seen.check(&seen.prepare(vec![document]), None)?.pop();
+            Ok::<_, ServeError>((text, answer))
         })
         .await??;
     if let Some(answer) = &answer {
-        answer.count(state.metrics());
+        count(answer, state.metrics());
     }
     page(state, text, answer).await
 }

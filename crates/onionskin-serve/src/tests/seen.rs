@@ -1,6 +1,7 @@
 //! The online filter over HTTP.
 
-use onionskin::seen::{Options, Seen};
+use onionskin_seen::intake::Wanted;
+use onionskin_seen::{Options, Seen};
 use onionskin_store::MemoryBudget;
 use serde_json::{Value, json};
 
@@ -70,10 +71,72 @@ fn lines_in_lines_out() {
         told,
         [
             (&json!("a"), &json!("new"), &json!(true)),
-            (&json!("line 3"), &json!("bad"), &json!(false)),
+            (&json!("-:3"), &json!("bad"), &json!(false)),
             (&json!("b"), &json!("exact"), &json!(false)),
         ]
     );
+}
+
+/// An index with sketches, of names or of numbers, that a server then opens.
+fn with_sketches(names: bool) -> (tempfile::TempDir, Server) {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("seen");
+    let wanted = Wanted { names: Some(names), sketches: true, ..Wanted::default() };
+    drop(wanted.open_or_create(&dir, None, Options::new(MemoryBudget::from_mib(16))).unwrap());
+    let server = Server::new(|config| config.seen = Some(dir));
+    (folder, server)
+}
+
+#[test]
+fn a_threshold_decides_what_is_near() {
+    let (_folder, server) = with_sketches(true);
+    let words = |from: u32, to: u32| (from..to).map(|word| format!("word{word} ")).collect::<String>();
+    server.post("/api/v1/seen/add", &json!({"documents": [{"name": "a", "text": words(0, 200)}]}));
+    let check = |threshold: f64| {
+        let documents = json!([{"name": "b", "text": words(4, 204)}]);
+        let body = json!({"documents": documents, "threshold": threshold});
+        server.post("/api/v1/seen/check", &body).json()
+    };
+    assert_eq!(statuses(&check(0.8)), ["near"]);
+    assert_eq!(statuses(&check(1.0)), ["new"]);
+    let stats = server.get("/api/v1/seen/stats").json();
+    assert_eq!((&stats["minima"], &stats["sketch_bytes"]), (&84.into(), &348.into()));
+    for wrong in [json!(0), json!(1.5), json!("much")] {
+        let body = json!({"documents": [], "threshold": wrong});
+        assert_eq!(server.post("/api/v1/seen/check", &body).status, 400, "{body}");
+    }
+    let plain = Server::plain();
+    let body = json!({"documents": [{"name": "a", "text": "b"}], "threshold": 0.9});
+    for path in ["/api/v1/seen/check", "/api/v1/seen/add"] {
+        assert_eq!(plain.post(path, &body).status, 400);
+    }
+}
+
+#[test]
+fn an_index_of_numbers_has_no_other_names() {
+    let (_folder, server) = with_sketches(false);
+    let documents = json!([{"name": "7", "text": text(1)}, {"name": "x", "text": text(2)}]);
+    let added = server.post("/api/v1/seen/add", &json!({"documents": documents})).json();
+    assert_eq!(statuses(&added), ["new", "bad"]);
+    let refused = server.post("/api/v1/seen/remove", &json!({"names": ["7", "x"]}));
+    assert_eq!((refused.status, refused.code().as_str()), (400, "bad_request"));
+    let removed = server.post("/api/v1/seen/remove", &json!({"names": ["7"]})).json();
+    assert_eq!(removed, json!({"removed": [{"name": "7", "documents": 1}]}));
+}
+
+#[test]
+fn html_and_other_names() {
+    let server = Server::plain();
+    let documents = json!([
+        {"id": "a", "html": "<title>T</title><p>some words of a <b>page</b>"},
+        {"url": "http://b/", "text": "Some words of a page."},
+        {"text": "words without a name"},
+    ]);
+    let added = server.post("/api/v1/seen/add", &json!({"documents": documents, "if_new": true})).json();
+    assert_eq!(statuses(&added), ["new", "exact", "new"]);
+    let names: Vec<_> =
+        added["answers"].as_array().unwrap().iter().map(|answer| answer["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a", "http://b/", "-:3"]);
 }
 
 #[test]
@@ -132,10 +195,22 @@ fn mistakes_are_told() {
     let answer = server.post("/api/v1/seen/check", &json!({"documents": many}));
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
     assert_eq!(server.post("/api/v1/seen/remove", &json!({"names": ["a", "b", "c", "d"]})).status, 413);
-    for body in [json!({}), json!([]), json!({"documents": [{}]}), json!({"documents": [], "typo": 1})] {
+    for body in [
+        json!({}),
+        json!([]),
+        json!({"documents": [{}]}),
+        json!({"documents": [], "typo": 1}),
+        json!({"documents": [{"text": "a", "typo": 1}]}),
+        json!({"documents": [{"text": "a", "html": "a"}]}),
+        json!({"documents": ["a"]}),
+    ] {
         let answer = server.post("/api/v1/seen/check", &body);
         assert_eq!((answer.status, answer.code().as_str()), (400, "bad_request"), "{body}");
     }
+    let lines = [("Content-Type", "application/x-ndjson")];
+    assert_eq!(server.request("POST", "/api/v1/seen/check?typo=1", &lines, "{}").status, 400);
+    let parquet = [("Content-Type", "application/vnd.apache.parquet")];
+    assert_eq!(server.request("POST", "/api/v1/seen/check", &parquet, "PAR1 and nothing else").status, 400);
     let text = [("Content-Type", "text/plain")];
     assert_eq!(server.request("POST", "/api/v1/seen/check", &text, "{}").status, 415);
     assert_eq!(server.request("POST", "/api/v1/seen/check", &[], "{}").status, 415);

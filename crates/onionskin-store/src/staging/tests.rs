@@ -2,12 +2,10 @@ use super::*;
 use crate::atlas::{Atlas, VerifyDepth};
 use crate::manifest::Manifest;
 use crate::table::{ClusterRow, CopyKind, DocumentRow, SiteRow};
-use faulty::{Fault, Faulty};
+use crate::testing::{Fault, Faulty};
 use proptest::prelude::*;
 use serde_json::json;
 use std::fs;
-
-mod faulty;
 
 fn w4() -> ChunkingName {
     ChunkingName::new("w4").unwrap()
@@ -142,7 +140,7 @@ fn check_faults(fault: Fault) {
         let storage = Faulty::new(nth, fault);
         let result = scan(&atlas, params(storage.clone()));
         storage.power_cut();
-        let committed = storage.journal_syncs().saturating_sub(1);
+        let committed = storage.syncs_of("journal").saturating_sub(1);
         if storage.failures() == 0 {
             assert!(result.is_ok());
             assert!(contents(&atlas) == expected);
@@ -187,6 +185,18 @@ fn a_kill_at_any_operation_loses_nothing() {
 #[test]
 fn a_power_cut_at_any_operation_loses_nothing() {
     check_faults(Fault::PowerCut);
+}
+
+#[test]
+fn a_sync_that_loses_what_was_written_loses_nothing() {
+    check_faults(Fault::LostSync);
+}
+
+#[test]
+fn a_power_cut_that_tears_files_loses_nothing() {
+    for seed in 0..4 {
+        check_faults(Fault::TornCut(seed));
+    }
 }
 
 /// The same with an older atlas in the place: it is whole, or gone and replaced, never mixed.

@@ -1,6 +1,10 @@
-//! A storage that fails at the nth operation.
+//! For tests of this crate and of those above it: a storage that fails at the nth operation.
+//!
+//! Behind the feature `test-support`, so that no program has it.
+#![allow(clippy::unwrap_used, reason = "only tests use it")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
@@ -8,11 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use onionskin_core::SplitMix64;
-use onionskin_store::storage::{Disk, Storage, StorageFile};
+
+use crate::storage::{Disk, Storage, StorageFile};
 
 /// What happens at the nth operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The disk is full, for this operation; half of a write gets through.
     Full,
     /// An input/output error, for this operation.
@@ -39,9 +44,12 @@ impl Fault {
 /// What a disk writes at once.
 const SECTOR: u64 = 512;
 
-/// See the module.
+/// The disk, but for one operation that fails, and nothing waits for it.
+///
+/// Only a sync makes bytes safe, and only the sync of a directory makes its changes safe: after a
+/// power cut ([`Faulty::power_cut`]) the rest is undone.
 #[derive(Clone, Debug)]
-pub(crate) struct Faulty {
+pub struct Faulty {
     state: Arc<Mutex<State>>,
 }
 
@@ -52,6 +60,8 @@ struct State {
     steps: u64,
     fault: Fault,
     failures: u64,
+    /// How often files of each name were synced.
+    syncs: BTreeMap<OsString, u64>,
     /// Length of each file that is safe.
     synced: BTreeMap<PathBuf, u64>,
     /// Changes of folders that are not safe yet, oldest first.
@@ -75,23 +85,37 @@ impl Pending {
 }
 
 impl Faulty {
-    pub(crate) fn new(nth: u64, fault: Fault) -> Arc<Faulty> {
-        let state =
-            State { left: nth, steps: 0, fault, failures: 0, synced: BTreeMap::new(), pending: Vec::new() };
+    /// Fails at operation `nth`, counted from 0.
+    pub fn new(nth: u64, fault: Fault) -> Arc<Faulty> {
+        let state = State {
+            left: nth,
+            steps: 0,
+            fault,
+            failures: 0,
+            syncs: BTreeMap::new(),
+            synced: BTreeMap::new(),
+            pending: Vec::new(),
+        };
         Arc::new(Faulty { state: Arc::new(Mutex::new(state)) })
     }
 
     /// A storage that works, without waiting for the disk.
-    pub(crate) fn never() -> Arc<Faulty> {
+    pub fn never() -> Arc<Faulty> {
         Faulty::new(u64::MAX, Fault::Kill)
     }
 
-    pub(crate) fn failures(&self) -> u64 {
+    /// Operations that failed.
+    pub fn failures(&self) -> u64 {
         self.state.lock().unwrap().failures
     }
 
+    /// How often files of this name were synced.
+    pub fn syncs_of(&self, name: &str) -> u64 {
+        self.state.lock().unwrap().syncs.get(OsStr::new(name)).copied().unwrap_or(0)
+    }
+
     /// Undoes what was not synced, or some of it, if the fault was a power cut.
-    pub(crate) fn power_cut(&self) {
+    pub fn power_cut(&self) {
         let mut state = self.state.lock().unwrap();
         let mut lottery = match state.fault {
             Fault::TornCut(seed) => Some(SplitMix64::new(seed ^ state.steps)),
@@ -203,6 +227,7 @@ impl StorageFile for FaultyFile {
         }
         result?;
         state.synced.insert(self.path.clone(), len);
+        *state.syncs.entry(self.path.file_name().unwrap_or_default().to_owned()).or_default() += 1;
         Ok(())
     }
 }

@@ -1,5 +1,13 @@
-use super::*;
-use onionskin_store::MemoryBudget;
+//! Features of texts and of the atlas that a scan makes of them are the same.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use onionskin::{Quiet, ScanParams};
+use onionskin_core::Recipe;
+use onionskin_seen::{
+    AtlasDocument, AtlasDocuments, AtlasDocumentsError, Document, Options, Params, Seen, SeenError,
+    TextFeatures, intake,
+};
+use onionskin_store::{Atlas, MemoryBudget};
 
 fn params() -> Params {
     Params::new(&Recipe::default(), 1, true).unwrap()
@@ -24,10 +32,10 @@ fn an_atlas_without_sketches_is_told() {
     let dir = tempfile::tempdir().unwrap();
     let input = dir.path().join("in.jsonl");
     std::fs::write(&input, "{\"text\":\"one two three four five\"}\n").unwrap();
-    let mut scan = crate::ScanParams::new(vec![input.display().to_string()], dir.path().join("atlas"));
+    let mut scan = ScanParams::new(vec![input.display().to_string()], dir.path().join("atlas"));
     scan.recipe = "w4-rabin64-6x14r2".parse().unwrap();
     scan.seed = 1;
-    crate::scan(&scan, &crate::Quiet).unwrap();
+    onionskin::scan(&scan, &Quiet).unwrap();
     let atlas = Atlas::open(dir.path().join("atlas")).unwrap();
     AtlasDocuments::open(&atlas, &params()).unwrap();
     let error = AtlasDocuments::open(&atlas, &params().with_sketches()).err().unwrap().to_string();
@@ -49,9 +57,9 @@ fn check_same_features(params: Params) {
         .collect();
     let input = dir.path().join("in.jsonl");
     std::fs::write(&input, lines.concat()).unwrap();
-    let mut scan = crate::ScanParams::new(vec![input.display().to_string()], dir.path().join("atlas"));
+    let mut scan = ScanParams::new(vec![input.display().to_string()], dir.path().join("atlas"));
     scan.seed = 1;
-    crate::scan(&scan, &crate::Quiet).unwrap();
+    onionskin::scan(&scan, &Quiet).unwrap();
     let atlas = Atlas::open(dir.path().join("atlas")).unwrap();
     let expected = TextFeatures::new(&params, 1).of(&texts);
     assert!(
@@ -77,4 +85,9 @@ fn check_same_features(params: Params) {
         AtlasDocuments::open(&atlas, &other),
         Err(AtlasDocumentsError::Seen(SeenError::Mismatch { .. }))
     ));
+}
+
+#[test]
+fn an_index_has_the_seed_of_a_scan() {
+    assert_eq!(intake::SEED, ScanParams::SEED);
 }

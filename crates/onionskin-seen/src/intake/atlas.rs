@@ -1,0 +1,141 @@
+//! The documents of an atlas, with the features that the scan has made.
+
+use std::path::PathBuf;
+
+use onionskin_core::{Recipe, RecipeError};
+use onionskin_store::table::{DocumentBatch, DocumentsReader, FeaturesReader, SketchesReader};
+use onionskin_store::{Atlas, AtlasError, TableError};
+
+use super::features::Features;
+use crate::catalogue::Params;
+use crate::error::SeenError;
+
+/// Why the documents of an atlas cannot be read for an index.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AtlasDocumentsError {
+    /// The atlas is no good.
+    #[error(transparent)]
+    Atlas(#[from] AtlasError),
+    /// A table is no good.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The manifest has no recipe that we know.
+    #[error(transparent)]
+    Recipe(#[from] RecipeError),
+    /// The features are not those of the index.
+    #[error(transparent)]
+    Seen(#[from] SeenError),
+    /// The index keeps sketches and the atlas has none.
+    #[error(
+        "{} has no sketches, which the index keeps (its recipe is {recipe})\nhint: scan with a recipe that has +sketch", atlas.display()
+    )]
+    NoSketches {
+        /// The atlas.
+        atlas: PathBuf,
+        /// Its recipe.
+        recipe: Recipe,
+    },
+}
+
+/// The recipe and the seed of an atlas.
+pub fn recipe_of(atlas: &Atlas) -> Result<(Recipe, u64), AtlasDocumentsError> {
+    Ok((atlas.manifest().recipe.parse()?, atlas.manifest().seed))
+}
+
+/// The documents of an atlas with their features, in order, read once from front to back.
+pub struct AtlasDocuments {
+    documents: DocumentsReader,
+    features: FeaturesReader,
+    /// For an index that keeps them.
+    sketches: Option<SketchesReader>,
+    batch: Option<DocumentBatch>,
+    row: usize,
+    /// The row of features that was read last.
+    ahead: Option<(u32, Vec<u64>)>,
+    /// The row of sketches that was read last.
+    sketch_ahead: Option<(u32, Vec<u32>)>,
+}
+
+/// A document of an atlas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtlasDocument {
+    /// Its number in the atlas.
+    pub doc: u32,
+    /// Its id, else its address, else `doc:` and its number.
+    pub name: String,
+    /// Its features.
+    pub features: Features,
+}
+
+impl AtlasDocuments {
+    /// Begins to read. An error when the atlas has features of another kind than the index.
+    pub fn open(atlas: &Atlas, params: &Params) -> Result<AtlasDocuments, AtlasDocumentsError> {
+        let (recipe, seed) = recipe_of(atlas)?;
+        params.ensure_same_features(&recipe, seed)?;
+        if params.sketches && !atlas.has("sketches") {
+            return Err(AtlasDocumentsError::NoSketches { atlas: atlas.dir().to_owned(), recipe });
+        }
+        Ok(AtlasDocuments {
+            documents: atlas.documents()?.only(&["id", "url", "text_fp"]),
+            features: atlas.features()?,
+            sketches: params.sketches.then(|| atlas.sketches()).transpose()?,
+            batch: None,
+            row: 0,
+            ahead: None,
+            sketch_ahead: None,
+        })
+    }
+
+    /// The next document.
+    pub fn next_document(&mut self) -> Result<Option<AtlasDocument>, AtlasDocumentsError> {
+        loop {
+            if let Some(batch) = self.batch.as_ref().filter(|batch| self.row < batch.len()) {
+                let row = batch.row(self.row);
+                let name = row.id.or(row.url).map_or_else(|| format!("doc:{}", row.doc), str::to_owned);
+                let (doc, text_fp) = (row.doc, row.text_fp);
+                self.row += 1;
+                let features = self.features_of(doc)?;
+                let sketch = self.sketch_of(doc)?;
+                // Without features there is nothing to look for, whatever else there is.
+                let text_fp = text_fp.filter(|_| !features.is_empty());
+                return Ok(Some(AtlasDocument {
+                    doc,
+                    name,
+                    features: Features { text_fp, features, sketch },
+                }));
+            }
+            match self.documents.next_batch()? {
+                Some(batch) => (self.batch, self.row) = (Some(batch), 0),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn features_of(&mut self, doc: u32) -> Result<Vec<u64>, AtlasDocumentsError> {
+        loop {
+            match &mut self.ahead {
+                Some((at, features)) if *at == doc => return Ok(std::mem::take(features)),
+                Some((at, _)) if *at > doc => return Ok(Vec::new()),
+                _ => match self.features.next_row()? {
+                    Some((at, features)) => self.ahead = Some((at, features.to_vec())),
+                    None => return Ok(Vec::new()),
+                },
+            }
+        }
+    }
+
+    fn sketch_of(&mut self, doc: u32) -> Result<Vec<u32>, AtlasDocumentsError> {
+        let Some(sketches) = &mut self.sketches else { return Ok(Vec::new()) };
+        loop {
+            match &mut self.sketch_ahead {
+                Some((at, sketch)) if *at == doc => return Ok(std::mem::take(sketch)),
+                Some((at, _)) if *at > doc => return Ok(Vec::new()),
+                _ => match sketches.next_row()? {
+                    Some((at, sketch)) => self.sketch_ahead = Some((at, sketch.to_vec())),
+                    None => return Ok(Vec::new()),
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,443 @@
+//! Documents as they come in: lines of JSON or rows of Parquet, each with a name and a text or HTML.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
+
+use onionskin_corpus::{BadReason, Encoding, JsonLineReader, ParquetTexts, decoder};
+use onionskin_extract::{Hints, HtmlExtractor, Page};
+use onionskin_store::IoError;
+
+use super::features::Features;
+
+/// A document that came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incoming {
+    /// Its name, or its place where it has none.
+    pub name: String,
+    /// Its text, or why it is bad.
+    pub text: Result<String, String>,
+}
+
+/// A document with all that an index wants to know of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    /// Its name, or its place where it has none.
+    pub name: String,
+    /// What is known of its text, or why it is bad.
+    pub features: Result<Features, String>,
+}
+
+/// The fields of a document. A dot goes into a nested object: `metadata.text`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// Plain text.
+    pub text: String,
+    /// HTML, whose text is extracted as a scan does it. A document has a text or HTML.
+    pub html: String,
+    /// The document's own name. A field `name` is the same.
+    pub id: String,
+    /// The URL, which is the name where there is no id.
+    pub url: String,
+    /// What becomes of documents with other fields.
+    pub others: OtherFields,
+}
+
+/// What becomes of documents with fields that nobody reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OtherFields {
+    /// They are bad: a misspelled field would be lost in silence.
+    #[default]
+    Refused,
+    /// They are taken.
+    Ignored,
+}
+
+/// The name of a document, whatever the other fields are called.
+const NAME: &str = "name";
+
+impl Default for Fields {
+    fn default() -> Fields {
+        Fields {
+            text: "text".to_owned(),
+            html: "html".to_owned(),
+            id: "id".to_owned(),
+            url: "url".to_owned(),
+            others: OtherFields::Refused,
+        }
+    }
+}
+
+impl Fields {
+    fn known(&self) -> String {
+        let Fields { text, html, id, url, .. } = self;
+        format!("{NAME}, {id}, {url}, {text}, {html}")
+    }
+
+    fn unknown(&self, key: &str) -> String {
+        format!("unknown field {key:?}; known: {}", self.known())
+    }
+}
+
+/// Which fields an object has.
+#[derive(Debug, Default)]
+struct Found {
+    text: bool,
+    html: bool,
+    id: bool,
+    name: bool,
+    unknown: Option<String>,
+}
+
+impl Found {
+    fn note(&mut self, key: &str, fields: &Fields) {
+        // A field, or an object that it is in.
+        let is =
+            |path: &str| path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let flags = [
+            (&mut self.text, fields.text.as_str()),
+            (&mut self.html, &fields.html),
+            (&mut self.id, &fields.id),
+            (&mut false, &fields.url),
+        ];
+        let mut known = false;
+        for (flag, path) in flags {
+            if is(path) {
+                *flag = true;
+                known = true;
+            }
+        }
+        if !known && key == NAME {
+            self.name = true;
+        } else if !known && self.unknown.is_none() && fields.others == OtherFields::Refused {
+            self.unknown = Some(fields.unknown(key));
+        }
+    }
+
+    fn problem(&self, fields: &Fields) -> Option<String> {
+        let twice = || format!("both {NAME:?} and {:?}", fields.id);
+        self.unknown.clone().or_else(|| (self.name && self.id).then(twice))
+    }
+}
+
+/// Reads documents from lines of JSON.
+#[derive(Debug)]
+pub struct LineReader {
+    fields: Fields,
+    reader: JsonLineReader,
+    /// What the reader of lines is asked for; its fields change from line to line.
+    options: onionskin_corpus::Options,
+    html: HtmlText,
+}
+
+impl Default for LineReader {
+    fn default() -> LineReader {
+        LineReader::new(Fields::default())
+    }
+}
+
+impl LineReader {
+    /// For documents with these fields.
+    pub fn new(fields: Fields) -> LineReader {
+        LineReader {
+            fields,
+            reader: JsonLineReader::default(),
+            options: onionskin_corpus::Options::default(),
+            html: HtmlText::default(),
+        }
+    }
+
+    /// The document in one object of JSON. `place` names it where it has no name of its own.
+    pub fn read(&mut self, line: &[u8], place: impl FnOnce() -> String) -> Incoming {
+        let (name, text) = self.parts(line);
+        Incoming { name: name.unwrap_or_else(place), text }
+    }
+
+    fn parts(&mut self, line: &[u8]) -> (Option<String>, Result<String, String>) {
+        let mut found = Found::default();
+        let fields = &self.fields;
+        if let Err(reason) = self.reader.keys(line, |key| found.note(key, fields)) {
+            return (None, Err(reason.to_string()));
+        }
+        let text = if found.text { self.field(line, false, found.name) } else { None };
+        let html = if found.html { self.field(line, true, found.name) } else { None };
+        let problem = found.problem(&self.fields);
+        let Fields { text: text_field, html: html_field, .. } = &self.fields;
+        match (problem, text, html) {
+            (Some(problem), text, html) => (text.or(html).and_then(|(name, _)| name), Err(problem)),
+            (None, Some((name, _)), Some(_)) => {
+                (name, Err(format!("both {text_field:?} and {html_field:?}")))
+            }
+            (None, Some((name, text)), None) => (name, Ok(text)),
+            (None, None, Some((name, html))) => (name, Ok(self.html.of(&html))),
+            (None, None, None) => {
+                (None, Err(format!("no text: neither {text_field:?} nor {html_field:?} has a string")))
+            }
+        }
+    }
+
+    /// The name and one field, if that is a string.
+    fn field(&mut self, line: &[u8], html: bool, by_name: bool) -> Option<(Option<String>, String)> {
+        let fields = &self.fields;
+        self.options.text_field.clone_from(if html { &fields.html } else { &fields.text });
+        match by_name {
+            true => NAME.clone_into(&mut self.options.id_field),
+            false => self.options.id_field.clone_from(&fields.id),
+        }
+        let found = self.reader.read(line, &self.options, &fields.url)?;
+        Some((found.id.or(found.beside).map(str::to_owned), found.text.to_owned()))
+    }
+}
+
+/// Makes text of HTML, as a scan does.
+#[derive(Debug, Default)]
+struct HtmlText {
+    extractor: HtmlExtractor,
+    page: Page,
+}
+
+impl HtmlText {
+    fn of(&mut self, html: &str) -> String {
+        let hints = Hints { charset: Some("utf-8"), ..Hints::default() };
+        self.extractor.extract(html.as_bytes(), &hints, &mut self.page);
+        std::mem::take(&mut self.page.text)
+    }
+}
+
+/// Why an input cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InputError {
+    /// The file system failed, or compressed data is damaged.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// A Parquet file that cannot be read.
+    #[error("{input}: {reason}")]
+    Parquet {
+        /// The input.
+        input: String,
+        /// What is wrong with it.
+        reason: BadReason,
+    },
+    /// A line that names nothing.
+    #[error("{place}: {problem}")]
+    Name {
+        /// The input and the line.
+        place: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// Documents of one input, in order.
+pub struct Documents<'a> {
+    input: String,
+    reader: LineReader,
+    max_record_bytes: u64,
+    format: Format<'a>,
+}
+
+enum Format<'a> {
+    Lines { input: BufReader<Box<dyn Read + Send + 'a>>, line: Vec<u8>, number: u64 },
+    Parquet { rows: Box<ParquetTexts>, ready: VecDeque<Incoming> },
+}
+
+/// What is read of an input at a time.
+const BUFFER: usize = 1 << 18;
+
+impl<'a> Documents<'a> {
+    /// Opens a file of JSON lines, plain or compressed with gzip or zstd, or a Parquet file, whatever
+    /// its name is; `-` is JSON lines from standard input.
+    pub fn open(input: &str, fields: Fields, max_record_bytes: u64) -> Result<Documents<'a>, InputError> {
+        if input == "-" {
+            return Ok(Documents::lines(input, io::stdin(), fields, max_record_bytes));
+        }
+        match open_file(input)? {
+            Opened::Lines(decoded) => Ok(Documents::lines(input, decoded, fields, max_record_bytes)),
+            Opened::Parquet(file) => Documents::parquet(input, file, fields, max_record_bytes),
+        }
+    }
+
+    /// Lines of JSON.
+    pub fn lines(
+        name: &str,
+        input: impl Read + Send + 'a,
+        fields: Fields,
+        max_record_bytes: u64,
+    ) -> Documents<'a> {
+        let input: Box<dyn Read + Send + 'a> = Box::new(input);
+        let input = BufReader::with_capacity(BUFFER, input);
+        let format = Format::Lines { input, line: Vec::new(), number: 0 };
+        Documents { input: name.to_owned(), reader: LineReader::new(fields), max_record_bytes, format }
+    }
+
+    /// Rows of Parquet. Columns that are not asked for are not read, whatever [`Fields::others`] says;
+    /// where there are a text and HTML, the text is taken.
+    pub fn parquet(
+        name: &str,
+        input: impl Read + Seek + Send + 'static,
+        fields: Fields,
+        max_record_bytes: u64,
+    ) -> Result<Documents<'a>, InputError> {
+        let options = onionskin_corpus::Options {
+            text_field: fields.text.clone(),
+            id_field: fields.id.clone(),
+            url_field: fields.url.clone(),
+            max_record_bytes,
+            ..onionskin_corpus::Options::default()
+        };
+        let rows = ParquetTexts::open(input, &options, &fields.html)
+            .map_err(|reason| InputError::Parquet { input: name.to_owned(), reason })?;
+        let format = Format::Parquet { rows: Box::new(rows), ready: VecDeque::new() };
+        Ok(Documents { input: name.to_owned(), reader: LineReader::new(fields), max_record_bytes, format })
+    }
+
+    /// The next document; those that cannot be taken are there with the reason.
+    pub fn next_document(&mut self) -> Result<Option<Incoming>, InputError> {
+        let name = &self.input;
+        match &mut self.format {
+            Format::Lines { input, line, number } => loop {
+                let read = read_line(input, self.max_record_bytes, line);
+                let Some(fits) = read.map_err(|e| IoError::new("reading", name, e))? else {
+                    return Ok(None);
+                };
+                *number += 1;
+                if !fits {
+                    let reason = BadReason::TooLarge { limit: self.max_record_bytes };
+                    return Ok(Some(Incoming::bad(place(name, *number), &reason)));
+                }
+                // The mark in front of a file is no part of its first line.
+                let bytes = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| *number == 1).unwrap_or(line);
+                if !bytes.trim_ascii().is_empty() {
+                    return Ok(Some(self.reader.read(bytes, || place(name, *number))));
+                }
+            },
+            Format::Parquet { rows, ready } => loop {
+                if let Some(document) = ready.pop_front() {
+                    return Ok(Some(document));
+                }
+                let (is_html, html) = (rows.is_html(), &mut self.reader.html);
+                let more = rows.next_rows(|row| {
+                    let at = row.id.or(row.url).map_or_else(|| place(name, row.row + 1), str::to_owned);
+                    ready.push_back(match row.text {
+                        Ok(text) if is_html => Incoming { name: at, text: Ok(html.of(text)) },
+                        Ok(text) => Incoming { name: at, text: Ok(text.to_owned()) },
+                        Err(reason) => Incoming::bad(at, &reason),
+                    });
+                });
+                if !more.map_err(|reason| InputError::Parquet { input: name.clone(), reason })? {
+                    return Ok(None);
+                }
+            },
+        }
+    }
+
+    /// Whether the next document has to be waited for, as far as that can be known without waiting.
+    pub fn is_waiting(&self) -> bool {
+        match &self.format {
+            Format::Lines { input, .. } => !input.buffer().contains(&b'\n'),
+            Format::Parquet { .. } => false,
+        }
+    }
+}
+
+impl Incoming {
+    fn bad(name: String, reason: &BadReason) -> Incoming {
+        Incoming { name, text: Err(reason.to_string()) }
+    }
+}
+
+/// What names a document that has no name: the input and the number of the line or row, from 1.
+pub fn place(input: &str, number: u64) -> String {
+    format!("{input}:{number}")
+}
+
+enum Opened {
+    Lines(Box<dyn Read + Send>),
+    Parquet(File),
+}
+
+/// Opens a file by what it begins with.
+fn open_file(input: &str) -> Result<Opened, InputError> {
+    let failed = |action| move |e| IoError::new(action, input, e);
+    let mut file = File::open(input).map_err(failed("opening"))?;
+    let mut head = Vec::new();
+    (&mut file).take(4).read_to_end(&mut head).map_err(failed("reading"))?;
+    let encoding = match head.as_slice() {
+        b"PAR1" => {
+            file.seek(SeekFrom::Start(0)).map_err(failed("reading"))?;
+            return Ok(Opened::Parquet(file));
+        }
+        [0x1f, 0x8b, ..] => Encoding::Gzip,
+        [0x28, 0xb5, 0x2f, 0xfd] => Encoding::Zstd,
+        _ => Encoding::Plain,
+    };
+    let decoded = decoder(Cursor::new(head).chain(file), encoding).map_err(failed("reading"))?;
+    Ok(Opened::Lines(decoded))
+}
+
+/// Reads a line without its end; false for one that is too long, whose rest is passed over. `None` at
+/// the end of the input.
+fn read_line(input: &mut impl BufRead, limit: u64, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
+    line.clear();
+    let n = input.by_ref().take(limit.saturating_add(1)).read_until(b'\n', line)?;
+    if n == 0 {
+        return Ok(None);
+    }
+    if line.last() == Some(&b'\n') {
+        line.pop();
+        return Ok(Some(true));
+    }
+    if n as u64 <= limit {
+        return Ok(Some(true));
+    }
+    line.clear();
+    input.skip_until(b'\n')?;
+    Ok(Some(false))
+}
+
+/// The names in a file, one per line: a JSON string, a number, or an object that has one in the fields
+/// of a document. `-` is standard input.
+pub fn read_names(input: &str, fields: &Fields) -> Result<Vec<String>, InputError> {
+    let decoded: Box<dyn Read + Send> = match input {
+        "-" => Box::new(io::stdin()),
+        _ => match open_file(input)? {
+            Opened::Lines(decoded) => decoded,
+            Opened::Parquet(_) => {
+                let problem = "names are read from lines of JSON, not from Parquet".to_owned();
+                return Err(InputError::Name { place: input.to_owned(), problem });
+            }
+        },
+    };
+    let mut names = Vec::new();
+    for (number, line) in (1..).zip(BufReader::with_capacity(BUFFER, decoded).lines()) {
+        let line = line.map_err(|e| IoError::new("reading", input, e))?;
+        if !line.trim().is_empty() {
+            let named = name_of(&line, fields);
+            names.push(named.map_err(|problem| InputError::Name { place: place(input, number), problem })?);
+        }
+    }
+    Ok(names)
+}
+
+fn name_of(line: &str, fields: &Fields) -> Result<String, String> {
+    use serde_json::Value;
+    let value: Value = serde_json::from_str(line).map_err(|error| format!("not JSON: {error}"))?;
+    let named = match &value {
+        Value::Object(object) => {
+            let mut found = Found::default();
+            object.keys().for_each(|key| found.note(key, fields));
+            if let Some(problem) = found.problem(fields) {
+                return Err(problem);
+            }
+            let field = |name: &str| object.get(name).filter(|value| !value.is_null());
+            field(NAME).or_else(|| field(&fields.id)).or_else(|| field(&fields.url))
+        }
+        other => Some(other),
+    };
+    match named {
+        Some(Value::String(name)) => Ok(name.clone()),
+        Some(Value::Number(number)) => Ok(number.to_string()),
+        _ => Err(format!("no {}, {NAME} or {}", fields.id, fields.url)),
+    }
+}

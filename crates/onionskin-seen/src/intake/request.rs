@@ -1,0 +1,114 @@
+//! What is asked of an index about documents.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use crate::catalogue::Params;
+use crate::error::SeenError;
+
+/// What is to be done with documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// Look for them and add none.
+    Check,
+    /// Add them, duplicates too.
+    Add,
+    /// Add those that are new. Check and addition are one step.
+    AddIfNew,
+}
+
+impl Verb {
+    /// All of them.
+    pub const ALL: [Verb; 3] = [Verb::Check, Verb::Add, Verb::AddIfNew];
+
+    /// As it is spelled everywhere.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Check => "check",
+            Verb::Add => "add",
+            Verb::AddIfNew => "add-if-new",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Not a verb.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown mode {0:?}; known: check, add, add-if-new")]
+pub struct UnknownVerb(pub String);
+
+impl FromStr for Verb {
+    type Err = UnknownVerb;
+
+    fn from_str(text: &str) -> Result<Verb, UnknownVerb> {
+        Verb::ALL.into_iter().find(|verb| verb.as_str() == text).ok_or_else(|| UnknownVerb(text.to_owned()))
+    }
+}
+
+/// Only documents of this estimated resemblance or more are near. Above 0 and at most 1.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Threshold(f64);
+
+/// Not a threshold.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a threshold is above 0 and at most 1, not {0}")]
+pub struct InvalidThreshold(String);
+
+impl Threshold {
+    /// The number itself.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Threshold {
+    type Error = InvalidThreshold;
+
+    fn try_from(value: f64) -> Result<Threshold, InvalidThreshold> {
+        if value > 0.0 && value <= 1.0 {
+            return Ok(Threshold(value));
+        }
+        Err(InvalidThreshold(value.to_string()))
+    }
+}
+
+impl FromStr for Threshold {
+    type Err = InvalidThreshold;
+
+    fn from_str(text: &str) -> Result<Threshold, InvalidThreshold> {
+        let value: f64 = text.parse().map_err(|_| InvalidThreshold(format!("{text:?}")))?;
+        value.try_into()
+    }
+}
+
+/// What is asked about documents.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request {
+    /// What is to be done with them.
+    pub verb: Verb,
+    /// With none, the features decide what is near.
+    pub threshold: Option<Threshold>,
+}
+
+impl Request {
+    /// Without a threshold.
+    pub fn new(verb: Verb) -> Request {
+        Request { verb, threshold: None }
+    }
+
+    /// An error if it cannot be asked of such an index: a threshold needs sketches.
+    pub fn ensure_possible(&self, params: &Params) -> Result<(), SeenError> {
+        match self.threshold {
+            Some(_) if !params.sketches => Err(SeenError::NoSketches),
+            _ => Ok(()),
+        }
+    }
+}
