@@ -35,7 +35,6 @@ const UNSAFE_PLACES: &[&str] = &[
     "onionskin-core/src/simd.rs",
     "onionskin-core/src/simd/avx512.rs",
     "onionskin-core/src/simd/x86.rs",
-    "onionskin-corpus/src/json/plain.rs",
     "onionskin-py/src/arrow.rs",
 ];
 

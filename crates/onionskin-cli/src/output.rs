@@ -5,42 +5,8 @@ use std::io::Write;
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use onionskin::ScanSummary;
+pub(crate) use onionskin_core::format::{bytes, grouped, percent, seconds};
 use serde::Serialize;
-
-/// 1204551 as "1 204 551".
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// Bytes with the unit that fits, in powers of 1000.
-pub(crate) fn bytes(number: u64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB", "PB"];
-    let mut value = number as f64;
-    let mut unit = 0;
-    while value >= 1000.0 && unit + 1 < units.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{number} B") } else { format!("{value:.1} {}", units[unit]) }
-}
-
-/// Seconds with the unit that fits.
-pub(crate) fn seconds(value: f64) -> String {
-    match value {
-        v if v < 120.0 => format!("{v:.1} s"),
-        v if v < 7200.0 => format!("{:.0} min", v / 60.0),
-        v if v < 172_800.0 => format!("{:.1} h", v / 3600.0),
-        v => format!("{:.1} days", v / 86_400.0),
-    }
-}
 
 /// A table whose columns after the first are numbers.
 pub(crate) fn table(header: &[&str]) -> Table {
@@ -129,20 +95,5 @@ impl<'a> ScanWire<'a> {
             peak_memory: summary.peak_memory,
             spilled_bytes: summary.spilled_bytes,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_read_well() {
-        assert_eq!([0, 999, 1000, 1_204_551].map(grouped), ["0", "999", "1 000", "1 204 551"]);
-        assert_eq!(
-            [0, 999, 1000, 1_500_000, u64::MAX].map(bytes),
-            ["0 B", "999 B", "1.0 kB", "1.5 MB", "18446.7 PB"]
-        );
-        assert_eq!([0.5, 600.0, 9000.0, 864_000.0].map(seconds), ["0.5 s", "10 min", "2.5 h", "10.0 days"]);
     }
 }

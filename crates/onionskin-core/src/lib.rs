@@ -19,8 +19,10 @@
 //! changes: the polynomials, the permutations and the character tables are part of the source and pinned by tests.
 
 mod analyze;
+pub mod calendar;
 pub mod chunk;
 pub mod feature;
+pub mod format;
 pub mod gf2;
 mod id;
 mod mix;
@@ -29,8 +31,10 @@ mod recipe;
 mod set;
 mod simd;
 pub mod sketch;
+mod table;
 pub mod token;
 pub mod unicode;
+mod union_find;
 
 pub use analyze::{Analysis, Analyzer};
 pub use chunk::Chunking;
@@ -39,3 +43,5 @@ pub use id::{DocId, DocPair, Fingerprint, Resemblance, SiteId, Threshold};
 pub use mix::{SplitMix64, scramble};
 pub use recipe::{Minwise, Recipe, RecipeError, SketchScheme};
 pub use set::FingerprintSet;
+pub use table::FingerprintTable;
+pub use union_find::UnionFind;

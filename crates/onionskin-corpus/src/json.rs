@@ -10,11 +10,7 @@
 //! that forget to escape a tab are common and nothing is gained by losing their texts. Nesting is followed without
 //! recursion; only the paths of the wanted fields, which are ours, decide how deep this calls itself.
 
-mod plain;
-
 use memchr::memchr2;
-
-use plain::push_plain;
 
 /// How many fields can be asked for.
 pub(crate) const FIELDS: usize = 3;
@@ -314,14 +310,12 @@ impl<'a> Scanner<'a> {
         out.push_str(&self.line[start..self.at]);
         loop {
             self.at = self.unescape(out)?;
-            self.at += push_plain(&self.line[self.at..], out);
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(Slot::Unpacked);
-                }
-                Some(_) => {}
-                None => return self.broken("a string does not end"),
+            let start = self.at;
+            let end = self.run()?;
+            out.push_str(&self.line[start..self.at]);
+            if end == b'"' {
+                self.at += 1;
+                return Ok(Slot::Unpacked);
             }
         }
     }

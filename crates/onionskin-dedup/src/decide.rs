@@ -17,9 +17,10 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use onionskin_store::join::SortedCursor;
 use onionskin_store::manifest::InputEntry;
 use onionskin_store::sort::{Record, SortParams, SortedStream, Sorter};
-use onionskin_store::table::{CopyKind, DocumentBatch, DocumentRow, DocumentsReader, Method, PairsReader};
+use onionskin_store::table::{CopyKind, DocumentBatch, DocumentRow, DocumentsReader, Method, PairRow};
 use onionskin_store::{Atlas, IoError, MemoryBudget, TableName};
 
 use super::DedupError;
@@ -68,6 +69,15 @@ impl Entry {
             containment_of_kept: 0,
             name: 0,
         }
+    }
+
+    /// Takes over what a pair of the document and its centre says.
+    fn note(&mut self, pair: &PairRow) {
+        let method = Method::ALL.iter().position(|method| *method == pair.method);
+        self.method = method.and_then(|nth| u8::try_from(nth + 1).ok()).unwrap_or(0);
+        let (of_a, of_b) = (pair.containment_a.to_bits(), pair.containment_b.to_bits());
+        let (own, other) = if self.doc == pair.a { (of_a, of_b) } else { (of_b, of_a) };
+        (self.containment, self.containment_of_kept) = (own, other);
     }
 
     pub fn kind(&self) -> CopyKind {
@@ -227,14 +237,15 @@ pub(super) fn gather<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     let mut spilled_bytes = 0;
     let by_pair = by_pair.finish()?;
     spilled_bytes += by_pair.stats().spilled_bytes;
-    let mut pairs = if has_pairs { Some(Pairs { rows: atlas.pairs()?, ahead: None }) } else { None };
+    let mut pairs = if has_pairs { Some(SortedCursor::new(atlas.pairs()?)) } else { None };
     let mut by_centre = Sorter::<(u32, Entry)>::new(sort())?;
     for record in by_pair {
         let (a, b, mut entry) = record?;
         if let Some(pairs) = &mut pairs
             && !entry.is_centre()
+            && let Some(pair) = pairs.at((a, b), |pair| (pair.a, pair.b))?
         {
-            pairs.find(a, b, &mut entry)?;
+            entry.note(&pair);
         }
         by_centre.push((entry.centre, entry))?;
     }
@@ -264,31 +275,6 @@ pub(super) fn gather<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     let entries = by_doc.finish()?;
     spilled_bytes += entries.stats().spilled_bytes;
     Ok(Gathered { entries, names: names_path, spilled_bytes })
-}
-
-/// Pairs, read beside something sorted likewise.
-struct Pairs {
-    rows: PairsReader,
-    ahead: Option<onionskin_store::table::PairRow>,
-}
-
-impl Pairs {
-    fn find(&mut self, a: u32, b: u32, entry: &mut Entry) -> Result<(), DedupError> {
-        while self.ahead.is_none_or(|pair| (pair.a, pair.b) < (a, b)) {
-            self.ahead = self.rows.next().transpose()?;
-            if self.ahead.is_none() {
-                return Ok(());
-            }
-        }
-        if let Some(pair) = self.ahead.filter(|pair| (pair.a, pair.b) == (a, b)) {
-            let method = Method::ALL.iter().position(|method| *method == pair.method);
-            entry.method = method.and_then(|nth| u8::try_from(nth + 1).ok()).unwrap_or(0);
-            let (of_a, of_b) = (pair.containment_a.to_bits(), pair.containment_b.to_bits());
-            let (own, other) = if entry.doc == a { (of_a, of_b) } else { (of_b, of_a) };
-            (entry.containment, entry.containment_of_kept) = (own, other);
-        }
-        Ok(())
-    }
 }
 
 /// What happens to a document of a cluster, found by its offset in its input.

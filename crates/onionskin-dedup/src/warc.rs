@@ -20,8 +20,8 @@ use onionskin_warc::{
 use sha1::{Digest, Sha1};
 
 use super::DedupError;
-use super::decide::{Entry, Verdict};
-use super::names::Kept;
+use super::decide::{Entry, Verdict, Verdicts};
+use super::names::{Kept, Names};
 use super::output::finish_file;
 use super::plan::{Job, SHARED_MEMBER};
 use super::shards::{Context, CopyReport, Meter};
@@ -48,9 +48,7 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
     let path = context.output.place(&job.to)?;
     let output = BufWriter::with_capacity(128 << 10, File::create_new(&path).map_err(writing)?);
     let mut writer = WarcWriter::new(output, compression).map_err(writing)?;
-    let mut verdicts = context.verdicts(job)?;
-    let mut names = context.names()?;
-    let mut centres = Centres { context, last: None };
+    let mut judge = Judge::new(context, job, mode)?;
     let mut report = CopyReport::default();
     let mut done = 0;
 
@@ -58,73 +56,119 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
     let mut items = reader.map_err(|e| job.broken(e))?.peekable();
     while let Some(item) = items.next() {
         let Item::Record(record) = item.map_err(reading)? else { continue };
-        let Some(verdict) = verdicts.take_at(record.offset).map_err(reading)? else {
-            if let Some(verdict) = verdicts.peek().filter(|next| next.offset < record.offset) {
-                return Err(job.moved(verdict.offset));
+        match judge.fate(&record, items.peek())? {
+            Fate::Keep => {}
+            Fate::Untouched => report.untouched += 1,
+            Fate::Revisit { place, fields, block } => {
+                copy_stretch(&mut stored, done..place.start, &mut writer).map_err(writing)?;
+                writer.write_fields(&borrowed(&fields), &block).map_err(writing)?;
+                report.revisits += 1;
+                report.removed += 1;
+                done = place.end;
             }
-            continue;
-        };
-        let (end, is_damaged) = match items.peek() {
-            None => (job.bytes, record.truncated),
-            Some(Ok(Item::Record(next))) => (next.offset, record.truncated),
-            Some(Ok(Item::Damage(damage))) => (damage.offset, true),
-            // Told when it is taken.
-            Some(Err(_)) => continue,
-        };
-        let is_segment = record.headers.get("WARC-Segment-Number").is_some();
-        if job.encoding != Encoding::Plain && record.stored_len.is_none() && !is_damaged && !is_segment {
-            // Which of the records in this member the verdict is on cannot be told either.
-            return Err(DedupError::NotCopied { name: job.name.clone(), why: SHARED_MEMBER });
-        }
-        if verdict.entry.is_centre() {
-            continue;
-        }
-        let Some(place) = place(&record, end, job.encoding) else {
-            report.untouched += 1;
-            continue;
-        };
-        if record.kind == RecordKind::Revisit {
-            // It is one already.
-            continue;
-        }
-        if !matches!(record.kind, RecordKind::Response | RecordKind::Resource | RecordKind::Conversion) {
-            return Err(job.moved(verdict.offset));
-        }
-        let kept = names.get(verdict.entry.name).map_err(|e| job.io("deciding on", e))?;
-        let original = centres.find(&kept).map_err(|e| job.io("comparing with the kept copy of", e))?;
-        let revisit = match original {
-            Some(original)
-                if mode == Mode::Revisits
-                    && verdict.is_removed
-                    && verdict.entry.kind() == CopyKind::Exact =>
-            {
-                revisit(&record, original, &limits(context.options))
+            Fate::Note { place, fields, block } => {
+                copy_stretch(&mut stored, done..place.end, &mut writer).map_err(writing)?;
+                if job.encoding == Encoding::Plain && !ends_record(&mut stored, place.end).map_err(reading)? {
+                    writer.copy(&mut b"\r\n\r\n".as_slice()).map_err(writing)?;
+                }
+                writer.write_fields(&borrowed(&fields), block.as_bytes()).map_err(writing)?;
+                report.metadata += 1;
+                done = place.end;
             }
-            _ => None,
-        };
-        if let Some((fields, block)) = revisit {
-            copy_stretch(&mut stored, done..place.start, &mut writer).map_err(writing)?;
-            writer.write_fields(&borrowed(&fields), &block).map_err(writing)?;
-            report.revisits += 1;
-            report.removed += 1;
-        } else {
-            copy_stretch(&mut stored, done..place.end, &mut writer).map_err(writing)?;
-            if job.encoding == Encoding::Plain && !ends_record(&mut stored, place.end).map_err(reading)? {
-                writer.copy(&mut b"\r\n\r\n".as_slice()).map_err(writing)?;
-            }
-            let (fields, block) = metadata(&record, &verdict, &kept, original, &job.name);
-            writer.write_fields(&borrowed(&fields), block.as_bytes()).map_err(writing)?;
-            report.metadata += 1;
         }
-        done = place.end;
     }
-    if let Some(verdict) = verdicts.peek() {
+    if let Some(verdict) = judge.verdicts.peek() {
         return Err(job.moved(verdict.offset));
     }
     copy_stretch(&mut stored, done..job.bytes, &mut writer).map_err(writing)?;
     let output = writer.finish().map_err(writing)?;
     report.bytes = finish_file(output).map_err(writing)?;
     Ok(report)
+}
+
+/// What happens to a record.
+enum Fate {
+    /// It is copied byte for byte.
+    Keep,
+    /// It is a copy, but which bytes of the file it takes is not known.
+    Untouched,
+    /// A revisit takes its place.
+    Revisit { place: Range<u64>, fields: Fields, block: Vec<u8> },
+    /// A note follows it.
+    Note { place: Range<u64>, fields: Fields, block: String },
+}
+
+/// Decides the fate of each record of a file.
+struct Judge<'a> {
+    context: &'a Context<'a>,
+    job: &'a Job,
+    mode: Mode,
+    verdicts: Verdicts,
+    names: Names,
+    centres: Centres<'a>,
+}
+
+impl<'a> Judge<'a> {
+    fn new(context: &'a Context<'a>, job: &'a Job, mode: Mode) -> Result<Judge<'a>, DedupError> {
+        let (verdicts, names) = (context.verdicts(job)?, context.names()?);
+        Ok(Judge { context, job, mode, verdicts, names, centres: Centres { context, last: None } })
+    }
+
+    /// `next` is what follows the record in the file.
+    fn fate(&mut self, record: &Record, next: Option<&io::Result<Item>>) -> Result<Fate, DedupError> {
+        let job = self.job;
+        let verdict = self.verdicts.take_at(record.offset).map_err(|e| job.io("reading", e))?;
+        let Some(verdict) = verdict else {
+            return match self.verdicts.peek().filter(|next| next.offset < record.offset) {
+                Some(verdict) => Err(job.moved(verdict.offset)),
+                None => Ok(Fate::Keep),
+            };
+        };
+        let (end, is_damaged) = match next {
+            None => (job.bytes, record.truncated),
+            Some(Ok(Item::Record(next))) => (next.offset, record.truncated),
+            Some(Ok(Item::Damage(damage))) => (damage.offset, true),
+            // The copy ends with this error, when it is taken.
+            Some(Err(_)) => return Ok(Fate::Keep),
+        };
+        let is_segment = record.headers.get("WARC-Segment-Number").is_some();
+        if job.encoding != Encoding::Plain && record.stored_len.is_none() && !is_damaged && !is_segment {
+            // Which of the records in this member the verdict is on is not known either.
+            return Err(DedupError::NotCopied { name: job.name.clone(), why: SHARED_MEMBER });
+        }
+        if verdict.entry.is_centre() {
+            return Ok(Fate::Keep);
+        }
+        let Some(place) = place(record, end, job.encoding) else { return Ok(Fate::Untouched) };
+        match record.kind {
+            RecordKind::Revisit => Ok(Fate::Keep),
+            RecordKind::Response | RecordKind::Resource | RecordKind::Conversion => {
+                self.fate_of_copy(record, &verdict, place)
+            }
+            _ => Err(job.moved(verdict.offset)),
+        }
+    }
+
+    fn fate_of_copy(
+        &mut self,
+        record: &Record,
+        verdict: &Verdict,
+        place: Range<u64>,
+    ) -> Result<Fate, DedupError> {
+        let job = self.job;
+        let kept = self.names.get(verdict.entry.name).map_err(|e| job.io("deciding on", e))?;
+        let original = self.centres.find(&kept).map_err(|e| job.io("comparing with the kept copy of", e))?;
+        if self.mode == Mode::Revisits
+            && verdict.is_removed
+            && verdict.entry.kind() == CopyKind::Exact
+            && let Some(original) = original
+            && let Some((fields, block)) = revisit(record, original, &limits(self.context.options))
+        {
+            return Ok(Fate::Revisit { place, fields, block });
+        }
+        let (fields, block) = metadata(record, verdict, &kept, original, &job.name);
+        Ok(Fate::Note { place, fields, block })
+    }
 }
 
 fn limits(options: &Options) -> Limits {

@@ -28,7 +28,9 @@ mod truth;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use onionskin_core::UnionFind;
 use onionskin_similar::SimilarRecord;
+use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortError, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{Method, PairRow};
 use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError, TableName};
@@ -37,7 +39,6 @@ pub use mirrors::{MirrorScore, evaluate_mirrors};
 pub use partition::{ClusterError, ClusterScore};
 
 use names::{Answers, Names};
-use partition::Unions;
 use truth::{Label, Listed, Name, Statement, TruthFile};
 
 /// What to compare with what.
@@ -240,9 +241,9 @@ const NONE: u32 = u32::MAX;
 struct Truth {
     counts: TruthCounts,
     /// Sets of equal texts.
-    exact: Unions,
+    exact: UnionFind,
     /// What true pairs connect, or members of one cluster.
-    connected: Unions,
+    connected: UnionFind,
     /// The cluster of each document.
     cluster: Vec<u32>,
     /// Which pairs of each cluster are listed.
@@ -254,7 +255,7 @@ struct Truth {
 
 /// What was found of each document.
 struct Found {
-    exact: Unions,
+    exact: UnionFind,
     cluster: Vec<u32>,
 }
 
@@ -361,8 +362,8 @@ fn read_truth(
     let n = documents as usize;
     let mut truth = Truth {
         counts: TruthCounts::default(),
-        exact: Unions::new(documents),
-        connected: Unions::new(documents),
+        exact: UnionFind::new(documents),
+        connected: UnionFind::new(documents),
         cluster: vec![NONE; n],
         listed: Vec::new(),
         named: vec![false; n],
@@ -408,7 +409,9 @@ fn read_truth(
                 let number = number_of(cluster, &mut truth, &mut firsts, Listed::Members);
                 truth.cluster[doc as usize] = number;
                 match &mut firsts[number as usize] {
-                    Some(first) => truth.connected.join(*first, doc),
+                    Some(first) => {
+                        truth.connected.join(*first, doc);
+                    }
                     none => *none = Some(doc),
                 }
             }
@@ -470,7 +473,7 @@ impl Truth {
 
 fn read_found(atlas: &Atlas, documents: u32) -> Result<Found, EvaluateError> {
     let outside = |table, doc| EvaluateError::Document { table, doc, documents: u64::from(documents) };
-    let mut found = Found { exact: Unions::new(documents), cluster: vec![NONE; documents as usize] };
+    let mut found = Found { exact: UnionFind::new(documents), cluster: vec![NONE; documents as usize] };
     if atlas.has(&TableName::Pairs) {
         for row in atlas.pairs()? {
             let row = row?;
@@ -531,7 +534,7 @@ fn sort_truth_pairs(
             band.pairs += 1;
             band.in_clusters += u64::from(together);
         }
-        let by = |sets: &mut Unions, sorter: &mut Sorter<(u32, u32, u64)>| {
+        let by = |sets: &mut UnionFind, sorter: &mut Sorter<(u32, u32, u64)>| {
             let (x, y) = (sets.root(a), sets.root(b));
             sorter.push((x.min(y), x.max(y), bits))
         };
@@ -581,10 +584,10 @@ fn judge_pairs(
     }
     let rows = rows_for_precision.finish()?;
     evaluation.spilled_bytes += rows.stats().spilled_bytes;
-    let mut known = Join::new(precision_side);
+    let mut known = SortedCursor::new(precision_side);
     for row in rows {
         let (a, b) = row?;
-        let verdict = match known.at(a, b)? {
+        let verdict = match resemblance_of(&mut known, a, b)? {
             Some(resemblance) => Some(resemblance >= threshold),
             None => truth.verdict(a, b, partial),
         };
@@ -596,11 +599,11 @@ fn judge_pairs(
     }
     let rows = rows_for_recall.finish()?;
     evaluation.spilled_bytes += rows.stats().spilled_bytes;
-    let mut rows = Join::new(rows);
+    let mut rows = SortedCursor::new(rows);
     for pair in recall_side {
         let (x, y, bits) = pair?;
         let resemblance = f64::from_bits(bits);
-        let row = if x == y { Some(1.0) } else { rows.at(x, y)? };
+        let row = if x == y { Some(1.0) } else { resemblance_of(&mut rows, x, y)? };
         if let Some(band) = band_of(&mut evaluation.bands, resemblance) {
             band.in_pairs += u64::from(row.is_some());
         }
@@ -612,31 +615,14 @@ fn judge_pairs(
     Ok(score)
 }
 
-/// Looks up pairs in a sorted stream of them, in ascending order, as often as they are asked for.
-struct Join {
-    stream: SortedStream<(u32, u32, u64)>,
-    current: Option<(u32, u32, u64)>,
-    next: Option<(u32, u32, u64)>,
-    begun: bool,
-}
-
-impl Join {
-    fn new(stream: SortedStream<(u32, u32, u64)>) -> Join {
-        Join { stream, current: None, next: None, begun: false }
-    }
-
-    /// The largest resemblance of a pair.
-    fn at(&mut self, a: u32, b: u32) -> Result<Option<f64>, EvaluateError> {
-        if !std::mem::replace(&mut self.begun, true) {
-            self.next = self.stream.next().transpose()?;
-        }
-        while let Some(next) = self.next.filter(|next| (next.0, next.1) <= (a, b)) {
-            self.current = Some(next);
-            self.next = self.stream.next().transpose()?;
-        }
-        let here = self.current.filter(|current| (current.0, current.1) == (a, b));
-        Ok(here.map(|current| f64::from_bits(current.2)))
-    }
+/// The largest resemblance of a pair, which comes last. Pairs are asked for in ascending order.
+fn resemblance_of(
+    pairs: &mut SortedCursor<SortedStream<(u32, u32, u64)>, (u32, u32, u64)>,
+    a: u32,
+    b: u32,
+) -> Result<Option<f64>, EvaluateError> {
+    let found = pairs.last_at((a, b), |pair| (pair.0, pair.1))?;
+    Ok(found.map(|(_, _, bits)| f64::from_bits(bits)))
 }
 
 /// What the examples are called.

@@ -11,9 +11,14 @@
 //!     mirror 2:   x ──▶ t ──▶ y          point, and are joined when most copies of y can be reached so
 //! ```
 
-use onionskin_similar::components::{Components, find};
+use std::cmp::Reverse;
+
+use onionskin_core::UnionFind;
+use onionskin_similar::components::Components;
 use onionskin_similar::{Resources, SimilarError};
-use onionskin_store::sort::{SortParams, Sorter};
+use onionskin_store::join::SortedCursor;
+use onionskin_store::record;
+use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
 use crate::grow::{Growth, link_counts};
 use crate::model::Merge;
@@ -249,34 +254,42 @@ fn tolerant(web: &Web, links: &OpenLinks<'_>, resources: &Resources) -> Result<F
         }
     }
     let n = web.documents();
-    let mut parent: Vec<u32> = (0..n).collect();
+    let mut sets = UnionFind::new(n);
     let mut edges = 0;
     let summary = summarizer.finish(|pair| {
         if Merge::Tolerant.holds(places.of(pair.from), places.of(pair.to), pair.sources, pair.destinations) {
             edges += 1;
-            unite(&mut parent, pair.from, pair.to);
+            sets.join(pair.from, pair.to);
         }
         Ok(())
     })?;
     let mut found = Found { summary, edges, ..Found::default() };
     while found.turns < MOST_TURNS {
         found.turns += 1;
-        let joined = bridge(&places, links, &mut parent, resources)?;
+        let joined = bridge(&places, links, &mut sets, resources)?;
         found.bridged += joined;
         if joined == 0 {
             break;
         }
     }
     found.component =
-        (0..n).map(|cluster| if web.size(cluster) > 1 { find(&mut parent, cluster) } else { NONE }).collect();
+        (0..n).map(|cluster| if web.size(cluster) > 1 { sets.root(cluster) } else { NONE }).collect();
     Ok(found)
 }
 
-/// Whether they were apart.
-fn unite(parent: &mut [u32], a: u32, b: u32) -> bool {
-    let (a, b) = (find(parent, a), find(parent, b));
-    parent[a.max(b) as usize] = a.min(b);
-    a != b
+record! {
+    /// A component leads to a place of a cluster of another one.
+    struct Lead { from: u32, cluster: u32, place: u32 }
+}
+
+record! {
+    /// A component links to a page that is in none.
+    struct IntoPage { page: u32, from: u32 }
+}
+
+record! {
+    /// A page that is in no component links to a document of one.
+    struct OutOfPage { page: u32, doc: u32 }
 }
 
 /// One turn: joins components of which one leads to most copies of a page of the other, directly or over one page that is in
@@ -284,110 +297,125 @@ fn unite(parent: &mut [u32], a: u32, b: u32) -> bool {
 fn bridge(
     places: &Places<'_>,
     links: &OpenLinks<'_>,
-    parent: &mut [u32],
+    sets: &mut UnionFind,
     resources: &Resources,
 ) -> Result<u64, SimilarError> {
-    let web = places.web;
-    let n = web.documents();
-    // Components as the turn begins, their slots, and the most places that one of their clusters has.
-    let mut component = vec![NONE; n as usize];
-    let (mut slots, mut most) = (vec![0u32; n as usize], vec![0u32; n as usize]);
-    for cluster in (0..n).filter(|&cluster| web.size(cluster) > 1) {
-        let home = find(parent, cluster);
-        component[cluster as usize] = home;
-        slots[home as usize] += 1;
-        most[home as usize] = most[home as usize].max(places.of(cluster));
-    }
-    let component_of = |doc: u32| component[web.cluster(doc) as usize];
-    let sort = |share: u64| SortParams::new(&resources.work_dir, resources.memory.share(share, 10)).dedup();
-    // (component, cluster that it leads to, place): what is counted.
-    let mut leads = Sorter::<(u32, u32, u32)>::new(sort(4))?;
-    // Pages outside: (page, component that leads to it) and (page, document that it leads to).
-    let mut into = Sorter::<(u32, u32)>::new(sort(3))?;
-    let mut out = Sorter::<(u32, u32)>::new(sort(3))?;
-    for link in links()? {
-        let (source, destination) = link?;
-        if !web.same_site(source, destination) {
-            continue;
-        }
-        match (component_of(source), component_of(destination)) {
-            (NONE, NONE) => {}
-            (from, NONE) => into.push((destination, from))?,
-            (NONE, _) => out.push((source, destination))?,
-            (from, to) if from != to => {
-                leads.push((from, web.cluster(destination), places.place(destination)))?;
-            }
-            _ => {}
-        }
-    }
-    let mut into = into.finish()?.peekable();
-    let mut out = out.finish()?.peekable();
-    let (mut sources, mut destinations) = (Vec::new(), Vec::new());
-    while let Some(first) = out.peek() {
-        let page = match first {
-            Ok((page, _)) => *page,
-            Err(_) => break,
-        };
-        sources.clear();
-        destinations.clear();
-        while let Some(entry) = into.next_if(|entry| entry.as_ref().map_or(true, |entry| entry.0 <= page)) {
-            let (at, from) = entry?;
-            if at == page {
-                sources.push(from);
-            }
-        }
-        while let Some(entry) = out.next_if(|entry| entry.as_ref().map_or(true, |entry| entry.0 == page)) {
-            destinations.push(entry?.1);
-        }
-        // What hangs on one page outside hangs together, too: the largest stands for all.
-        let components = destinations.iter().map(|&doc| component_of(doc)).chain(sources.iter().copied());
-        let hub = components.max_by_key(|&c| (slots[c as usize], std::cmp::Reverse(c)));
-        if sources.len() > MEETING {
-            sources.clear();
-        }
-        sources.extend(hub);
-        sources.sort_unstable();
-        sources.dedup();
-        for &doc in &destinations {
-            let to = component_of(doc);
-            for &from in sources.iter().filter(|&&from| from != to) {
-                leads.push((from, web.cluster(doc), places.place(doc)))?;
-            }
-        }
-    }
-    // An error that ended the loop above comes out here.
-    if let Some(Err(error)) = out.next() {
-        return Err(error.into());
-    }
-    drop((into, out));
+    let turn = Turn::new(places, sets);
+    let crossing = turn.crossing(links, resources)?;
+    let mut leads = SortedCursor::new(turn.with_detours(crossing)?);
     let mut joined = 0;
-    let mut current: Option<((u32, u32), u32)> = None;
-    let mut decide = |((from, cluster), reached): ((u32, u32), u32), parent: &mut [u32]| {
-        if reached < 2 || u64::from(reached) * 2 <= u64::from(places.of(cluster)) {
-            return;
+    while let Some(Lead { from, cluster, .. }) = leads.next()? {
+        let mut reached = 1;
+        while leads.next_if(|lead| (lead.from, lead.cluster) == (from, cluster))?.is_some() {
+            reached += 1;
         }
-        let (a, b) = (from as usize, component[cluster as usize] as usize);
-        let most_of_it = u64::from(reached) * 2 > u64::from(most[a]);
-        if (most_of_it || slots[a] >= slots[b]) && unite(parent, from, cluster) {
+        if turn.is_bridged(from, cluster, reached) && sets.join(from, cluster) {
             joined += 1;
         }
-    };
-    for lead in leads.finish()? {
-        let (from, cluster, _) = lead?;
-        match &mut current {
-            Some((key, reached)) if *key == (from, cluster) => *reached += 1,
-            _ => {
-                if let Some(group) = current.take() {
-                    decide(group, parent);
-                }
-                current = Some(((from, cluster), 1));
-            }
-        }
-    }
-    if let Some(group) = current {
-        decide(group, parent);
     }
     Ok(joined)
+}
+
+/// Components as a turn of bridging begins.
+struct Turn<'t, 'w> {
+    places: &'t Places<'w>,
+    /// The component of a cluster, or [`NONE`].
+    component: Vec<u32>,
+    /// Clusters of a component.
+    slots: Vec<u32>,
+    /// The most places that a cluster of a component has.
+    most: Vec<u32>,
+}
+
+/// Links that leave a component, sorted for counting.
+struct Crossing {
+    leads: Sorter<Lead>,
+    into: Sorter<IntoPage>,
+    out: Sorter<OutOfPage>,
+}
+
+impl<'t, 'w> Turn<'t, 'w> {
+    fn new(places: &'t Places<'w>, sets: &mut UnionFind) -> Turn<'t, 'w> {
+        let n = places.web.documents();
+        let mut component = vec![NONE; n as usize];
+        let (mut slots, mut most) = (vec![0u32; n as usize], vec![0u32; n as usize]);
+        for cluster in (0..n).filter(|&cluster| places.web.size(cluster) > 1) {
+            let home = sets.root(cluster);
+            component[cluster as usize] = home;
+            slots[home as usize] += 1;
+            most[home as usize] = most[home as usize].max(places.of(cluster));
+        }
+        Turn { places, component, slots, most }
+    }
+
+    fn component_of(&self, doc: u32) -> u32 {
+        self.component[self.places.web.cluster(doc) as usize]
+    }
+
+    fn lead(&self, from: u32, doc: u32) -> Lead {
+        Lead { from, cluster: self.places.web.cluster(doc), place: self.places.place(doc) }
+    }
+
+    fn crossing(&self, links: &OpenLinks<'_>, resources: &Resources) -> Result<Crossing, SimilarError> {
+        let sort = |share| SortParams::new(&resources.work_dir, resources.memory.share(share, 10)).dedup();
+        let (mut leads, mut into, mut out) =
+            (Sorter::new(sort(4))?, Sorter::new(sort(3))?, Sorter::new(sort(3))?);
+        for link in links()? {
+            let (source, destination) = link?;
+            if !self.places.web.same_site(source, destination) {
+                continue;
+            }
+            match (self.component_of(source), self.component_of(destination)) {
+                (NONE, NONE) => {}
+                (from, NONE) => into.push(IntoPage { page: destination, from })?,
+                (NONE, _) => out.push(OutOfPage { page: source, doc: destination })?,
+                (from, to) if from != to => leads.push(self.lead(from, destination))?,
+                _ => {}
+            }
+        }
+        Ok(Crossing { leads, into, out })
+    }
+
+    /// All leads, also those over one page that is in no component.
+    fn with_detours(&self, crossing: Crossing) -> Result<SortedStream<Lead>, SimilarError> {
+        let Crossing { mut leads, into, out } = crossing;
+        let (mut into, mut out) = (SortedCursor::new(into.finish()?), SortedCursor::new(out.finish()?));
+        let (mut sources, mut destinations) = (Vec::new(), Vec::new());
+        while let Some(OutOfPage { page, .. }) = out.peek()?.copied() {
+            into.take_group(page, |link| link.page, &mut sources)?;
+            out.take_group(page, |link| link.page, &mut destinations)?;
+            for from in self.meeting(&sources, &destinations) {
+                let others = destinations.iter().filter(|link| self.component_of(link.doc) != from);
+                for link in others {
+                    leads.push(self.lead(from, link.doc))?;
+                }
+            }
+        }
+        Ok(leads.finish()?)
+    }
+
+    /// Components that lead to whatever a page outside links to.
+    fn meeting(&self, sources: &[IntoPage], destinations: &[OutOfPage]) -> Vec<u32> {
+        // What hangs on one page outside hangs together, too: the largest stands for all.
+        let there = destinations.iter().map(|link| self.component_of(link.doc));
+        let hub = there
+            .chain(sources.iter().map(|link| link.from))
+            .max_by_key(|&component| (self.slots[component as usize], Reverse(component)));
+        let sources = if sources.len() > MEETING { &[] } else { sources };
+        let mut components: Vec<u32> = sources.iter().map(|link| link.from).chain(hub).collect();
+        components.sort_unstable();
+        components.dedup();
+        components
+    }
+
+    /// Whether a component that leads to so many places of a cluster belongs to its component.
+    fn is_bridged(&self, from: u32, cluster: u32, reached: u32) -> bool {
+        let is_most_of = |all: u32| u64::from(reached) * 2 > u64::from(all);
+        let (a, b) = (from as usize, self.component[cluster as usize] as usize);
+        reached >= 2
+            && is_most_of(self.places.of(cluster))
+            && (is_most_of(self.most[a]) || self.slots[a] >= self.slots[b])
+    }
 }
 
 #[cfg(test)]

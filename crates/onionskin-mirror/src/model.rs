@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+pub use onionskin_store::table::Role;
+
 /// When trivial clusters grow together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -70,42 +72,6 @@ impl FromStr for Merge {
     fn from_str(name: &str) -> Result<Merge, UnknownMerge> {
         let found = Merge::ALL.into_iter().find(|merge| merge.as_str() == name);
         found.ok_or_else(|| UnknownMerge { name: name.to_owned() })
-    }
-}
-
-/// What a page is in its replica.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Role {
-    /// Similar to the pages of the same slot in other replicas.
-    Copy,
-    /// Not there, but linked to, on another replica (Cho et al. 2000, section 4).
-    Virtual,
-    /// At the same place as the pages of its slot, but no longer similar to them.
-    Changed,
-    /// Of this replica alone.
-    Added,
-    /// A second address of the page that has this slot.
-    Alias,
-}
-
-impl Role {
-    /// Every role.
-    pub const ALL: [Role; 5] = [Role::Copy, Role::Virtual, Role::Changed, Role::Added, Role::Alias];
-
-    /// The word in the table.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::Copy => "copy",
-            Role::Virtual => "virtual",
-            Role::Changed => "changed",
-            Role::Added => "added",
-            Role::Alias => "alias",
-        }
-    }
-
-    /// Whether a crawler that has the other replicas knows what the page says.
-    pub fn is_copy(self) -> bool {
-        matches!(self, Role::Copy | Role::Alias)
     }
 }
 

@@ -85,11 +85,6 @@ impl Batch {
         self.panic = None;
     }
 
-    /// How many documents the task may have, if they are not many more than usual.
-    fn likely_documents(&self) -> usize {
-        (self.input_bytes >> 10).min(8 << 10) as usize
-    }
-
     /// Puts in the documents of the task that it was begun for. A panic on the way is an error with its message; what is in the buffers then is not
     /// to be trusted.
     pub fn fill(
@@ -105,13 +100,6 @@ impl Batch {
 
     pub fn visitor<'a>(&'a mut self, analyzer: &'a mut Analyzer, recipe: &Recipe) -> BatchVisitor<'a> {
         self.chunks.resize_with(recipe.kept_chunks().len(), Vec::new);
-        // Memory that is never touched costs nothing; columns that grow leave what they have touched behind.
-        let (documents, scheme) = (self.likely_documents(), recipe.scheme());
-        self.rows.reserve(documents);
-        self.features.reserve(documents * scheme.filter().map_or(0, |filter| filter.k()));
-        if recipe.keeps_sketches() {
-            self.sketches.reserve(documents * scheme.sketch_len());
-        }
         BatchVisitor { batch: self, analyzer, keep_sketches: recipe.keeps_sketches() }
     }
 }

@@ -7,6 +7,7 @@
 //! An address that was scanned more than once belongs to its first document. A link that stands twice in a page is one link; a
 //! link from a page to itself is a link.
 
+use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 use onionskin_store::stage::Work;
 use onionskin_store::{MemoryBudget, Staging, StagingError};
@@ -14,7 +15,7 @@ use onionskin_store::{MemoryBudget, Staging, StagingError};
 use super::writer::{ADDRESSES, LINKS};
 use super::{Scan, ScanError};
 
-/// Records taken from a stream at a time.
+/// Resolved links taken from the sort at a time.
 const BLOCK: usize = 16 << 10;
 
 /// Resolves all links within some memory.
@@ -30,22 +31,15 @@ pub(super) fn resolve(work: &mut Work<'_, Scan>, memory: MemoryBudget) -> Result
     let mut spilled = addresses.stats().spilled_bytes + links.stats().spilled_bytes;
 
     let mut resolved = Sorter::<(u32, u32)>::new(SortParams::new(work.staging.work_dir(), share).dedup())?;
-    let mut addresses = Cursor::new(addresses);
-    let mut links = Cursor::new(links);
-    while let Some((wanted, src)) = links.peek()? {
-        match addresses.peek()? {
-            None => break,
-            Some((address, _)) if address < wanted => addresses.skip(),
-            Some((address, dest)) => {
-                // Sorted by fingerprint and then document, so the first of an address is met first and stays.
-                if address == wanted {
-                    resolved.push((src, dest))?;
-                }
-                links.skip();
-            }
+    let mut addresses = SortedCursor::new(addresses);
+    for link in links {
+        let (wanted, src) = link?;
+        // Sorted by fingerprint and then document, so the first document of an address is met first.
+        if let Some((_, dest)) = addresses.at(wanted, |address| address.0)? {
+            resolved.push((src, dest))?;
         }
     }
-    drop((addresses, links));
+    drop(addresses);
 
     let mut resolved = resolved.finish()?;
     spilled += resolved.stats().spilled_bytes;
@@ -70,30 +64,4 @@ fn sorted(staging: &Staging, name: &str, share: MemoryBudget) -> Result<SortedSt
         sorter.push_slice(block)?;
     }
     Ok(sorter.finish()?)
-}
-
-/// A sorted stream that can be looked at before it is taken from.
-struct Cursor {
-    stream: SortedStream<(u64, u32)>,
-    block: Vec<(u64, u32)>,
-    at: usize,
-}
-
-impl Cursor {
-    fn new(stream: SortedStream<(u64, u32)>) -> Cursor {
-        Cursor { stream, block: Vec::new(), at: 0 }
-    }
-
-    fn peek(&mut self) -> Result<Option<(u64, u32)>, ScanError> {
-        if self.at == self.block.len() {
-            self.block.clear();
-            self.at = 0;
-            self.stream.next_block(&mut self.block, BLOCK)?;
-        }
-        Ok(self.block.get(self.at).copied())
-    }
-
-    fn skip(&mut self) {
-        self.at += 1;
-    }
 }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use onionskin_store::schema::LevelName;
-use onionskin_store::table::{ClusterStatsRow, CollectionGroupRow, CollectionRow, CopyKind};
+use onionskin_store::table::{ClusterStatsRow, CollectionGroupRow, CollectionRow, CopyKind, Role};
 use onionskin_store::{Atlas, MemoryBudget, TableName};
 
 use crate::SearchError;
@@ -26,39 +26,6 @@ pub struct Member {
     pub kind: CopyKind,
     /// Its resemblance to the centre.
     pub resemblance: f64,
-}
-
-/// What a page is in a copy of a collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// A copy of the same page of other replicas.
-    Copy,
-    /// At the place of one of the principal, and no longer similar.
-    Changed,
-    /// The principal has it not.
-    Added,
-    /// A second address of a page.
-    Alias,
-    /// A page of another replica that is linked to instead.
-    Virtual,
-}
-
-impl Role {
-    /// As in the table.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::Copy => "copy",
-            Role::Changed => "changed",
-            Role::Added => "added",
-            Role::Alias => "alias",
-            Role::Virtual => "virtual",
-        }
-    }
-
-    fn parse(word: &str) -> Role {
-        let all = [Role::Changed, Role::Added, Role::Alias, Role::Virtual];
-        all.into_iter().find(|role| role.as_str() == word).unwrap_or(Role::Copy)
-    }
 }
 
 /// A page of a copy of a collection.
@@ -197,15 +164,21 @@ impl Copies {
         for row in atlas.collection_pages()? {
             let row = row?;
             let at = self.check("collection_pages", row.doc)?;
-            let role = Role::parse(&row.role);
-            let place = Place { group: row.group, replica: row.replica, slot: row.slot, doc: row.doc, role };
-            self.pages.push(place);
-            if role != Role::Virtual && (row.group as usize) < self.groups.len() {
+            self.pages.push(Place {
+                group: row.group,
+                replica: row.replica,
+                slot: row.slot,
+                doc: row.doc,
+                role: row.role,
+            });
+            if row.role != Role::Virtual && (row.group as usize) < self.groups.len() {
                 self.group_of[at] = self.group_of[at].min(row.group);
             }
         }
         self.replicas.sort_by_key(|row| (row.group, row.replica));
-        self.pages.sort_by_key(|page| (page.group, page.replica, page.slot, page.role, page.doc));
+        // In a slot, pages of the replica itself come first.
+        let own_first = |page: &Place| (page.role == Role::Virtual, page.role);
+        self.pages.sort_by_key(|page| (page.group, page.replica, page.slot, own_first(page), page.doc));
         self.pages_by_doc = (0..self.pages.len() as u32).collect();
         let pages = &self.pages;
         self.pages_by_doc.sort_by_key(|at| (pages[*at as usize].doc, *at));

@@ -27,12 +27,14 @@ use std::path::PathBuf;
 
 use onionskin_store::{AtlasError, TableError};
 
-pub use copies::{Copies, Member, Place, Role};
+pub use copies::{Copies, Member, Place};
 pub use index::{BuildParams, Built, Index, STORED_TEXT, StoredPage};
 pub use query::{Clause, Query, QueryProblem};
 pub use search::{Fold, Hit, Matches, Results, SearchParams, Sunk};
 pub use snippet::Fragment;
 pub use words::words_of;
+
+pub use onionskin_store::table::Role;
 
 /// Why an index cannot be made, opened or asked.
 #[derive(Debug, thiserror::Error)]

@@ -139,17 +139,10 @@ pub fn crawled_href(url: &str) -> Option<&str> {
     (web && !url.chars().any(|c| c.is_control() || c.is_whitespace())).then_some(url)
 }
 
-/// 12,345 instead of 12345. In templates: `{{ crate::layout::grouped(n) }}`.
+/// [`onionskin_core::format::grouped`] for templates, whose values are often borrowed:
+/// `{{ crate::layout::grouped(n) }}`.
 pub fn grouped(n: impl Borrow<u64>) -> String {
-    let digits = n.borrow().to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    onionskin_core::format::grouped(*n.borrow())
 }
 
 #[cfg(test)]

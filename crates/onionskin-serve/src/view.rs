@@ -1,5 +1,6 @@
 //! How things of an atlas are written on pages.
 
+pub(crate) use onionskin_core::format::{bytes, percent};
 use onionskin_mirror::avoid::Date;
 use onionskin_search::{Index, SearchError, StoredPage};
 use url::form_urlencoded;
@@ -28,24 +29,6 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     let head: String = text.chars().take(most * 2 / 3).collect();
     let tail: String = text.chars().skip(n - most / 3).collect();
     format!("{head}…{tail}")
-}
-
-/// A share as a percentage; what is not all is never 100.
-pub(crate) fn percent(share: f64) -> String {
-    let tenths = (share * 1000.0).floor() / 10.0;
-    if tenths.fract() == 0.0 { format!("{tenths:.0} %") } else { format!("{tenths:.1} %") }
-}
-
-/// Bytes in a unit that fits.
-pub(crate) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "kB", "MB", "GB", "TB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    let digits = usize::from(unit > 0 && value < 9.95);
-    format!("{value:.digits$} {}", UNITS[unit])
 }
 
 /// The day of a time in microseconds since 1970, UTC; what is not in years 1 to 9999 is left as it is.
@@ -131,7 +114,7 @@ mod tests {
     fn numbers_and_texts_are_spelled_for_people() {
         assert_eq!(
             (percent(0.9999), percent(1.0), percent(0.5)),
-            ("99.9 %".into(), "100 %".into(), "50 %".into())
+            ("99.9 %".into(), "100 %".into(), "50.0 %".into())
         );
         assert_eq!(
             (bytes(999), bytes(1500), bytes(123_456_789)),

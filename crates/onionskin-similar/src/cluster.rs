@@ -14,9 +14,9 @@
 //!            pairs, or verification where there is no pair ─▶ resemblance to the centre ─▶ rows, cluster by cluster
 //! ```
 
-use std::iter::Peekable;
-
 use onionskin_core::Resemblance;
+use onionskin_store::join::SortedCursor;
+use onionskin_store::record;
 use onionskin_store::sort::{Record, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
 
@@ -122,19 +122,117 @@ pub fn cluster(
     emit(rows, sites, sink)
 }
 
-/// Text and the group it belongs to.
-type TextGroup = (u32, u32);
-/// Group; whether it cannot be the centre; how little it is wanted; document; text; site.
-type ByGroup = ((u32, u8, u64), (u32, u32, u32));
-/// Text; group; document; centre; the centre's text; whether it is on the centre's site; site.
-type ByText = ((u32, u32, u32), (u32, u32), (u8, u32));
-/// Two texts, smaller first, and which of them is not the centre.
-type Wanted = (u32, u32, u32);
-/// Smallest document of the cluster; document; centre; resemblance as bits; exact copy; same site.
-type Row = ((u32, u32), (u32, u64), (u8, u8));
+record! {
+    /// A text and the group it belongs to.
+    struct TextGroup { text: u32, group: u32 }
+}
 
-/// Smallest document of the cluster; a site of it.
-type SiteOf = (u32, u32);
+record! {
+    /// A document of a text.
+    struct DocOfText { text: u32, doc: u32 }
+}
+
+record! {
+    /// How little a text is wanted as a centre.
+    struct TextWish { text: u32, unwanted: u64 }
+}
+
+record! {
+    /// Texts, the most wanted first.
+    struct ByWish { unwanted: u64, text: u32 }
+}
+
+record! {
+    /// The place of a text in the order in which texts are wanted.
+    struct TextRank { text: u32, rank: u32 }
+}
+
+record! {
+    /// A pair of texts of which one has its rank.
+    struct HalfRanked { b: u32, a: u32, rank_a: u32 }
+}
+
+record! {
+    /// A pair of texts, the more wanted one first.
+    struct RankedPair { rank: u32, other_rank: u32, text: u32, other: u32 }
+}
+
+record! {
+    /// A document of a cluster.
+    struct ByDoc { doc: u32, text: u32, group: u32 }
+}
+
+record! {
+    /// Documents of a group, the one that becomes the centre first.
+    struct ByGroup {
+        group: u32,
+        /// It cannot be the centre.
+        is_barred: bool,
+        unwanted: u64,
+        doc: u32,
+        text: u32,
+        site: u32,
+    }
+}
+
+record! {
+    /// A document with its centre.
+    struct ByText {
+        text: u32,
+        group: u32,
+        doc: u32,
+        centre: u32,
+        centre_text: u32,
+        /// It is on the centre's site.
+        is_same_site: bool,
+        site: u32,
+    }
+}
+
+record! {
+    /// Two texts, smaller first, and which of them is not the centre's.
+    struct Wanted { a: u32, b: u32, text: u32 }
+}
+
+record! {
+    /// Two texts, smaller first, and their resemblance as bits.
+    struct Counted { a: u32, b: u32, resemblance: u64 }
+}
+
+record! {
+    /// The resemblance of a text to the text of its centre, as bits.
+    struct ToCentre { text: u32, resemblance: u64 }
+}
+
+record! {
+    /// A row of a group whose smallest document is not known yet.
+    struct OfGroup {
+        group: u32,
+        doc: u32,
+        centre: u32,
+        resemblance: u64,
+        is_exact: bool,
+        is_same_site: bool,
+        site: u32,
+    }
+}
+
+record! {
+    /// A row of a cluster, which goes by its smallest document.
+    struct Row {
+        smallest: u32,
+        doc: u32,
+        centre: u32,
+        resemblance: u64,
+        is_exact: bool,
+        is_same_site: bool,
+    }
+}
+
+record! {
+    /// A site of a cluster.
+    struct SiteOf { smallest: u32, site: u32 }
+}
 
 const NO_SITE: u32 = u32::MAX;
 
@@ -156,7 +254,7 @@ impl Step<'_, '_> {
             components.unite(pair.a, pair.b)?;
         }
         let mut groups = self.sorter()?;
-        components.finish(|text, root| Ok(groups.push((text, root))?))?;
+        components.finish(|text, group| Ok(groups.push(TextGroup { text, group })?))?;
         Ok(groups.finish()?)
     }
 
@@ -165,28 +263,30 @@ impl Step<'_, '_> {
             return self.centred_by_rank();
         }
         let pairs = (self.input.pairs)()?;
-        self.take(pairs.map(|pair| pair.map(|pair| ((pair.a, pair.b), (pair.a, pair.b)))))
+        self.take(pairs.map(|pair| {
+            pair.map(|SharedPair { a, b, .. }| RankedPair { rank: a, other_rank: b, text: a, other: b })
+        }))
     }
 
     /// From pairs of ranks, in order, with their texts: whoever comes first takes those who are left.
     fn take(
         &self,
-        pairs: impl Iterator<Item = Result<((u32, u32), (u32, u32)), SimilarError>>,
+        pairs: impl Iterator<Item = Result<RankedPair, SimilarError>>,
     ) -> Result<SortedStream<TextGroup>, SimilarError> {
         let mut taken = Bits::new(self.input.documents);
         let mut groups = self.sorter()?;
         let mut centre = None;
         for pair in pairs {
-            let ((first, second), (text, other)) = pair?;
-            if taken.get(first) || taken.get(second) {
+            let RankedPair { rank, other_rank, text, other } = pair?;
+            if taken.get(rank) || taken.get(other_rank) {
                 continue;
             }
-            taken.set(second);
+            taken.set(other_rank);
             if centre != Some(text) {
-                groups.push((text, text))?;
+                groups.push(TextGroup { text, group: text })?;
                 centre = Some(text);
             }
-            groups.push((other, text))?;
+            groups.push(TextGroup { text: other, group: text })?;
         }
         Ok(groups.finish()?)
     }
@@ -200,47 +300,49 @@ impl Step<'_, '_> {
             paired.set(pair.b);
         }
         // The priority of a text is the best of its documents.
-        let mut of_text = self.sorter::<(u32, u64)>()?;
-        let mut copies = (self.input.copies)()?.peekable();
+        let mut of_text = self.sorter::<TextWish>()?;
+        let mut copies = SortedCursor::new((self.input.copies)()?);
         for attributes in (self.input.attributes)()? {
             let Attributes { doc, priority, .. } = attributes?;
-            let text = copy_of(&mut copies, doc)?.unwrap_or(doc);
+            let text = copies.at(doc, |copy| copy.0)?.map_or(doc, |copy| copy.1);
             if paired.get(text) {
-                of_text.push((text, u64::MAX - priority))?;
+                of_text.push(TextWish { text, unwanted: u64::MAX - priority })?;
             }
         }
-        let mut by_wish = self.sorter::<(u64, u32)>()?;
+        let mut by_wish = self.sorter::<ByWish>()?;
         let mut last = None;
         for entry in of_text.finish()? {
-            let (text, unwanted) = entry?;
+            let TextWish { text, unwanted } = entry?;
             if last != Some(text) {
-                by_wish.push((unwanted, text))?;
+                by_wish.push(ByWish { unwanted, text })?;
                 last = Some(text);
             }
         }
         // Twice: once for the smaller documents of the pairs, once for the larger.
-        let (mut of_a, mut of_b) = (self.sorter::<(u32, u32)>()?, self.sorter::<(u32, u32)>()?);
+        let (mut of_a, mut of_b) = (self.sorter::<TextRank>()?, self.sorter::<TextRank>()?);
         for (rank, entry) in (0u32..).zip(by_wish.finish()?) {
-            let text = entry?.1;
-            of_a.push((text, rank))?;
-            of_b.push((text, rank))?;
+            let text = entry?.text;
+            of_a.push(TextRank { text, rank })?;
+            of_b.push(TextRank { text, rank })?;
         }
-        let mut half_ranked = self.sorter::<(u32, u32, u32)>()?;
-        let mut ranks = of_a.finish()?.map(|entry| entry.map_err(SimilarError::from)).peekable();
+        let rank_of = |ranks: &mut SortedCursor<SortedStream<TextRank>, TextRank>, text: u32| {
+            Ok::<_, SimilarError>(ranks.at(text, |entry| entry.text)?.map_or(u32::MAX, |entry| entry.rank))
+        };
+        let mut half_ranked = self.sorter::<HalfRanked>()?;
+        let mut ranks = SortedCursor::new(of_a.finish()?);
         for pair in (self.input.pairs)()? {
             let SharedPair { a, b, .. } = pair?;
-            let rank = seek(&mut ranks, a, |entry| entry.0)?.map_or(u32::MAX, |entry| entry.1);
-            half_ranked.push((b, a, rank))?;
+            half_ranked.push(HalfRanked { b, a, rank_a: rank_of(&mut ranks, a)? })?;
         }
-        let mut ranked = self.sorter::<((u32, u32), (u32, u32))>()?;
-        let mut ranks = of_b.finish()?.map(|entry| entry.map_err(SimilarError::from)).peekable();
+        let mut ranked = self.sorter::<RankedPair>()?;
+        let mut ranks = SortedCursor::new(of_b.finish()?);
         for entry in half_ranked.finish()? {
-            let (b, a, rank_a) = entry?;
-            let rank_b = seek(&mut ranks, b, |entry| entry.0)?.map_or(u32::MAX, |entry| entry.1);
+            let HalfRanked { b, a, rank_a } = entry?;
+            let rank_b = rank_of(&mut ranks, b)?;
             ranked.push(if rank_a < rank_b {
-                ((rank_a, rank_b), (a, b))
+                RankedPair { rank: rank_a, other_rank: rank_b, text: a, other: b }
             } else {
-                ((rank_b, rank_a), (b, a))
+                RankedPair { rank: rank_b, other_rank: rank_a, text: b, other: a }
             })?;
         }
         self.take(ranked.finish()?.map(|pair| pair.map_err(SimilarError::from)))
@@ -249,62 +351,46 @@ impl Step<'_, '_> {
     /// Every document of a cluster with its text and group, in the order in which it is wanted as the centre.
     fn members(&self, groups: SortedStream<TextGroup>) -> Result<SortedStream<ByGroup>, SimilarError> {
         // Texts that have copies, and texts that have a group.
-        let mut of_text = self.sorter::<(u32, u32)>()?;
+        let mut of_text = self.sorter::<DocOfText>()?;
         for copy in (self.input.copies)()? {
             let (doc, text) = copy?;
-            of_text.push((text, doc))?;
+            of_text.push(DocOfText { text, doc })?;
         }
-        let mut by_doc = self.sorter::<(u32, u32, u32)>()?;
-        let mut groups = groups.peekable();
-        let mut last = None;
+        let mut by_doc = self.sorter::<ByDoc>()?;
+        let mut groups = SortedCursor::new(groups);
+        let mut last: Option<TextGroup> = None;
         for entry in of_text.finish()? {
-            let (text, doc) = entry?;
+            let DocOfText { text, doc } = entry?;
             // Groups of texts without copies.
-            while let Some(other) =
-                groups.next_if(|other| other.as_ref().map_or(true, |(other, _)| *other < text))
-            {
-                let (other, group) = other?;
-                if last.is_none_or(|(last, _)| last != other) {
-                    by_doc.push((other, other, group))?;
+            while let Some(TextGroup { text, group }) = groups.next_if(|other| other.text < text)? {
+                if last.is_none_or(|last| last.text != text) {
+                    by_doc.push(ByDoc { doc: text, text, group })?;
                 }
             }
             let group = match last {
-                Some((last, group)) if last == text => group,
+                Some(last) if last.text == text => last.group,
                 _ => {
-                    let group =
-                        match groups.next_if(|other| matches!(other, Ok((other, _)) if *other == text)) {
-                            Some(group) => group?.1,
-                            None => text,
-                        };
-                    by_doc.push((text, text, group))?;
-                    last = Some((text, group));
+                    let group = groups.next_if(|other| other.text == text)?.map_or(text, |other| other.group);
+                    by_doc.push(ByDoc { doc: text, text, group })?;
+                    last = Some(TextGroup { text, group });
                     group
                 }
             };
-            by_doc.push((doc, text, group))?;
+            by_doc.push(ByDoc { doc, text, group })?;
         }
-        for other in groups {
-            let (other, group) = other?;
-            by_doc.push((other, other, group))?;
+        while let Some(TextGroup { text, group }) = groups.next()? {
+            by_doc.push(ByDoc { doc: text, text, group })?;
         }
         let mut by_group = self.sorter::<ByGroup>()?;
-        let mut attributes = (self.input.attributes)()?.peekable();
+        let mut attributes = SortedCursor::new((self.input.attributes)()?);
         for member in by_doc.finish()? {
-            let (doc, text, group) = member?;
-            let Attributes { priority, site, can_lead, .. } = loop {
-                match attributes.next() {
-                    Some(row) => {
-                        let row = row?;
-                        if row.doc == doc {
-                            break row;
-                        }
-                    }
-                    None => break Attributes { doc, priority: 0, site: None, can_lead: true },
-                }
-            };
-            let barred = !can_lead || (self.input.clustering == Clustering::Centred && text != group);
-            let wish = (group, u8::from(barred), u64::MAX - priority);
-            by_group.push((wish, (doc, text, site.unwrap_or(NO_SITE))))?;
+            let ByDoc { doc, text, group } = member?;
+            let Attributes { priority, site, can_lead, .. } = attributes
+                .at(doc, |row| row.doc)?
+                .unwrap_or(Attributes { doc, priority: 0, site: None, can_lead: true });
+            let is_barred = !can_lead || (self.input.clustering == Clustering::Centred && text != group);
+            let (unwanted, site) = (u64::MAX - priority, site.unwrap_or(NO_SITE));
+            by_group.push(ByGroup { group, is_barred, unwanted, doc, text, site })?;
         }
         Ok(by_group.finish()?)
     }
@@ -318,58 +404,64 @@ impl Step<'_, '_> {
         let mut wanted = Sorter::new(
             SortParams::new(&self.resources.work_dir, self.resources.memory.share(1, 10)).dedup(),
         )?;
-        let mut centre = None;
+        let mut centre: Option<ByGroup> = None;
         for member in by_group {
-            let ((group, ..), (doc, text, site)) = member?;
-            let (centre, centre_text, centre_site) = match centre {
-                Some((of, centre)) if of == group => centre,
-                _ => centre.insert((group, (doc, text, site))).1,
+            let member = member?;
+            let centre = match centre {
+                Some(centre) if centre.group == member.group => centre,
+                _ => *centre.insert(member),
             };
-            by_text.push((
-                (text, group, doc),
-                (centre, centre_text),
-                (u8::from(site == centre_site), site),
-            ))?;
-            if text != centre_text {
-                wanted.push((text.min(centre_text), text.max(centre_text), text))?;
+            let ByGroup { group, doc, text, site, .. } = member;
+            by_text.push(ByText {
+                text,
+                group,
+                doc,
+                centre: centre.doc,
+                centre_text: centre.text,
+                is_same_site: site == centre.site,
+                site,
+            })?;
+            if text != centre.text {
+                wanted.push(Wanted { a: text.min(centre.text), b: text.max(centre.text), text })?;
             }
         }
         Ok((by_text.finish()?, wanted.finish()?))
     }
 
     /// For every text its resemblance to the text of its centre: from the pairs, else counted.
-    fn resemblances(&self, wanted: SortedStream<Wanted>) -> Result<SortedStream<(u32, u64)>, SimilarError> {
-        let mut resemblances = self.sorter::<(u32, u64)>()?;
+    fn resemblances(&self, wanted: SortedStream<Wanted>) -> Result<SortedStream<ToCentre>, SimilarError> {
+        let mut resemblances = self.sorter::<ToCentre>()?;
         let mut unknown = self.sorter::<Wanted>()?;
-        let mut pairs = (self.input.pairs)()?.peekable();
+        let mut pairs = SortedCursor::new((self.input.pairs)()?);
         for entry in wanted {
-            let (a, b, text) = entry?;
-            let found = seek(&mut pairs, (a, b), |pair| (pair.a, pair.b))?;
-            match found {
-                Some(pair) => resemblances.push((text, pair.resemblance().to_bits()))?,
-                None => unknown.push((a, b, text))?,
+            let entry = entry?;
+            match pairs.at((entry.a, entry.b), |pair| (pair.a, pair.b))? {
+                Some(pair) => resemblances
+                    .push(ToCentre { text: entry.text, resemblance: pair.resemblance().to_bits() })?,
+                None => unknown.push(entry)?,
             }
         }
         let mut candidates = Candidates::new(self.input.documents, &self.resources.share(1, 8))?;
         let mut waiting = self.sorter::<Wanted>()?;
         for entry in unknown.finish()? {
-            let (a, b, text) = entry?;
-            candidates.push(a, b)?;
-            waiting.push((a, b, text))?;
+            let entry = entry?;
+            candidates.push(entry.a, entry.b)?;
+            waiting.push(entry)?;
         }
-        let mut counted = self.sorter::<(u32, u32, u64)>()?;
+        let mut counted = self.sorter::<Counted>()?;
         if let Some(sets) = self.input.sets
             && candidates.pushed() > 0
         {
             count_shared(sets, candidates, None, &self.resources.share(1, 2), &mut |pair| {
-                Ok(counted.push((pair.a, pair.b, pair.resemblance().to_bits()))?)
+                let resemblance = pair.resemblance().to_bits();
+                Ok(counted.push(Counted { a: pair.a, b: pair.b, resemblance })?)
             })?;
         }
-        let mut counted = counted.finish()?.map(|entry| entry.map_err(SimilarError::from)).peekable();
+        let mut counted = SortedCursor::new(counted.finish()?);
         for entry in waiting.finish()? {
-            let (a, b, text) = entry?;
-            let found = seek(&mut counted, (a, b), |entry| (entry.0, entry.1))?;
-            resemblances.push((text, found.map_or(0, |entry| entry.2)))?;
+            let Wanted { a, b, text } = entry?;
+            let found = counted.at((a, b), |pair| (pair.a, pair.b))?;
+            resemblances.push(ToCentre { text, resemblance: found.map_or(0, |pair| pair.resemblance) })?;
         }
         Ok(resemblances.finish()?)
     }
@@ -377,24 +469,16 @@ impl Step<'_, '_> {
     fn rows(
         &self,
         by_text: SortedStream<ByText>,
-        resemblances: SortedStream<(u32, u64)>,
+        resemblances: SortedStream<ToCentre>,
     ) -> Result<(SortedStream<Row>, SortedStream<SiteOf>), SimilarError> {
-        let mut by_group = self.sorter::<((u32, u32), (u32, u64), (u8, u8, u32))>()?;
-        let mut resemblances = resemblances.peekable();
+        let mut by_group = self.sorter::<OfGroup>()?;
+        let mut resemblances = SortedCursor::new(resemblances);
         for entry in by_text {
-            let ((text, group, doc), (centre, centre_text), (same_site, site)) = entry?;
-            while let Some(passed) =
-                resemblances.next_if(|entry| entry.as_ref().map_or(true, |entry| entry.0 < text))
-            {
-                passed?;
-            }
-            let resemblance = match resemblances.peek() {
-                _ if text == centre_text => 1f64.to_bits(),
-                Some(Ok((of, resemblance))) if *of == text => *resemblance,
-                _ => 0,
-            };
-            let exact = u8::from(text == centre_text);
-            by_group.push(((group, doc), (centre, resemblance), (exact, same_site, site)))?;
+            let ByText { text, group, doc, centre, centre_text, is_same_site, site } = entry?;
+            let is_exact = text == centre_text;
+            let counted = resemblances.at(text, |entry| entry.text)?.map_or(0, |entry| entry.resemblance);
+            let resemblance = if is_exact { 1f64.to_bits() } else { counted };
+            by_group.push(OfGroup { group, doc, centre, resemblance, is_exact, is_same_site, site })?;
         }
         let mut rows = self.sorter::<Row>()?;
         let mut sites = Sorter::new(
@@ -402,40 +486,16 @@ impl Step<'_, '_> {
         )?;
         let mut first = None;
         for entry in by_group.finish()? {
-            let ((group, doc), about, (exact, same_site, site)) = entry?;
+            let OfGroup { group, doc, centre, resemblance, is_exact, is_same_site, site } = entry?;
             let smallest = match first {
                 Some((of, smallest)) if of == group => smallest,
                 _ => first.insert((group, doc)).1,
             };
-            rows.push(((smallest, doc), about, (exact, same_site)))?;
-            sites.push((smallest, site))?;
+            rows.push(Row { smallest, doc, centre, resemblance, is_exact, is_same_site })?;
+            sites.push(SiteOf { smallest, site })?;
         }
         Ok((rows.finish()?, sites.finish()?))
     }
-}
-
-/// The document that `doc` is a copy of. Documents are asked for in ascending order.
-fn copy_of<I: Iterator<Item = Result<(u32, u32), SimilarError>>>(
-    copies: &mut Peekable<I>,
-    doc: u32,
-) -> Result<Option<u32>, SimilarError> {
-    Ok(seek(copies, doc, |copy| copy.0)?.map(|copy| copy.1))
-}
-
-/// The entry with a key, in a stream in ascending order of key. Keys are asked for in ascending order.
-fn seek<T: Copy, K: Ord, I: Iterator<Item = Result<T, SimilarError>>>(
-    stream: &mut Peekable<I>,
-    key: K,
-    key_of: impl Fn(&T) -> K,
-) -> Result<Option<T>, SimilarError> {
-    while let Some(passed) = stream.next_if(|entry| entry.as_ref().map_or(true, |entry| key_of(entry) < key))
-    {
-        passed?;
-    }
-    Ok(match stream.peek() {
-        Some(Ok(entry)) if key_of(entry) == key => Some(*entry),
-        _ => None,
-    })
 }
 
 fn emit(
@@ -443,10 +503,10 @@ fn emit(
     sites: SortedStream<SiteOf>,
     sink: &mut dyn ClusterSink,
 ) -> Result<(), SimilarError> {
-    let mut sites = sites.peekable();
+    let mut sites = SortedCursor::new(sites);
     let mut current: Option<(u32, ClusterStatsRow)> = None;
     for row in rows {
-        let ((smallest, doc), (centre, resemblance), (exact, same_site)) = row?;
+        let Row { smallest, doc, centre, resemblance, is_exact, is_same_site } = row?;
         let stats = match &mut current {
             Some((of, stats)) if *of == smallest => stats,
             _ => {
@@ -455,10 +515,7 @@ fn emit(
                     sink.cluster(stats)?;
                 }
                 let mut n_sites = 0;
-                while let Some(site) =
-                    sites.next_if(|site| site.as_ref().map_or(true, |site| site.0 == smallest))
-                {
-                    site?;
+                while sites.next_if(|site| site.smallest == smallest)?.is_some() {
                     n_sites += 1;
                 }
                 let stats = ClusterStatsRow {
@@ -478,16 +535,16 @@ fn emit(
         stats.documents += 1;
         stats.lowest_resemblance = stats.lowest_resemblance.min(resemblance);
         if doc != centre {
-            stats.exact_copies += u64::from(exact);
-            stats.same_site += u64::from(same_site);
-            stats.cross_site += u64::from(1 - same_site);
+            stats.exact_copies += u64::from(is_exact);
+            stats.same_site += u64::from(is_same_site);
+            stats.cross_site += u64::from(!is_same_site);
         }
         sink.member(ClusterRow {
             cluster: stats.cluster,
             doc,
             is_centre: doc == centre,
             resemblance_to_centre: resemblance,
-            kind: if exact == 1 { CopyKind::Exact } else { CopyKind::Near },
+            kind: if is_exact { CopyKind::Exact } else { CopyKind::Near },
         })?;
     }
     match current {

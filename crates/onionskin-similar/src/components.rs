@@ -10,6 +10,7 @@
 //!                    small-star: I and my smaller neighbours meet the smallest  1 ─ 2   1 ─ 3   1 ─ 4 …
 //! ```
 
+use onionskin_core::UnionFind;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
 use crate::{Bits, Resources, SimilarError};
@@ -23,10 +24,14 @@ pub struct Components {
 
 #[derive(Debug)]
 enum State {
-    /// The parent of every document; itself for the smallest of a component.
-    Memory { parent: Vec<u32>, touched: Bits },
+    Memory {
+        sets: UnionFind,
+        touched: Bits,
+    },
     /// Edges, larger document first.
-    Disk { edges: Sorter<(u32, u32)> },
+    Disk {
+        edges: Sorter<(u32, u32)>,
+    },
 }
 
 /// What finding components has cost.
@@ -43,8 +48,8 @@ impl Components {
     pub fn new(documents: u64, resources: &Resources) -> Result<Components, SimilarError> {
         let fits = documents.saturating_mul(4) + documents / 8 <= resources.memory.bytes() / 2;
         let state = if fits {
-            let parent = (0..u32::try_from(documents).unwrap_or(u32::MAX)).collect();
-            State::Memory { parent, touched: Bits::new(documents) }
+            let sets = UnionFind::new(u32::try_from(documents).unwrap_or(u32::MAX));
+            State::Memory { sets, touched: Bits::new(documents) }
         } else {
             State::Disk { edges: Sorter::new(sort_params(resources))? }
         };
@@ -54,14 +59,12 @@ impl Components {
     /// Two documents belong together.
     pub fn unite(&mut self, a: u32, b: u32) -> Result<(), SimilarError> {
         match &mut self.state {
-            State::Memory { parent, touched } => {
+            State::Memory { sets, touched } => {
                 touched.set(a);
                 touched.set(b);
-                // More documents than were told: the pairs come from elsewhere.
-                parent.extend(parent.len() as u32..=a.max(b));
-                let (a, b) = (find(parent, a), find(parent, b));
-                // The smaller becomes the parent: the root is the smallest document, and halving keeps paths short.
-                parent[a.max(b) as usize] = a.min(b);
+                // A document above the number that was announced: the pairs come from elsewhere.
+                sets.extend_to(a.max(b));
+                sets.join(a, b);
                 Ok(())
             }
             State::Disk { edges } => Ok(edges.push((a.max(b), a.min(b)))?),
@@ -74,10 +77,9 @@ impl Components {
         mut emit: impl FnMut(u32, u32) -> Result<(), SimilarError>,
     ) -> Result<ComponentStats, SimilarError> {
         match self.state {
-            State::Memory { mut parent, touched } => {
-                for doc in 0..parent.len() as u32 {
+            State::Memory { sets, touched } => {
+                for (doc, root) in (0..).zip(sets.into_roots()) {
                     if touched.get(doc) {
-                        let root = find(&mut parent, doc);
                         emit(doc, root)?;
                     }
                 }
@@ -86,16 +88,6 @@ impl Components {
             State::Disk { edges } => on_disk(edges.finish()?, &self.resources, emit),
         }
     }
-}
-
-/// The root of a document in a forest of parents, where roots are their own; halves the path on the way.
-pub fn find(parent: &mut [u32], mut doc: u32) -> u32 {
-    while parent[doc as usize] != doc {
-        let up = parent[parent[doc as usize] as usize];
-        parent[doc as usize] = up;
-        doc = up;
-    }
-    doc
 }
 
 /// Two sorts are alive at a time, and the one that is read needs little.

@@ -8,6 +8,7 @@
 //! but names a payload: it is a copy of the first document with that payload.
 
 use onionskin_store::Atlas;
+use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, Sorter};
 
 use crate::components::Components;
@@ -90,13 +91,10 @@ pub fn exact_copies(
         }
     }
 
-    let mut revisits = revisits.finish()?.peekable();
+    let mut revisits = SortedCursor::new(revisits.finish()?);
     let mut copies = Sorter::<(u32, u32)>::new(params())?;
     let mut revisits_below = |doc: u32, centre: Option<u32>, copies: &mut Sorter<(u32, u32)>| {
-        while let Some(revisit) =
-            revisits.next_if(|revisit| revisit.as_ref().map_or(true, |(original, _)| *original <= doc))
-        {
-            let (original, revisit) = revisit?;
+        while let Some((original, revisit)) = revisits.next_if(|(original, _)| *original <= doc)? {
             copies.push((revisit, if original == doc { centre.unwrap_or(original) } else { original }))?;
         }
         Ok::<(), SimilarError>(())

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::cluster::{ClusterSink, Clustering};
 use crate::{Resources, SimilarError};
+use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{Record, SortError, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
 use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError, TableName};
@@ -229,22 +230,14 @@ pub fn from_pairs(
     let resources = Resources { memory: memory.share(4, 8), threads: 1, work_dir: work_dir.to_owned() };
     recluster(atlas, wanted, &resources, &mut found)?;
     // The size of a cluster is known after its members.
-    let mut clusters = found.clusters.finish()?;
-    let mut current: Option<(u32, u32, u32)> = None;
+    let mut clusters = SortedCursor::new(found.clusters.finish()?);
     let mut by_doc = Sorter::new(sorted(2))?;
     for member in found.members.finish()? {
         let (cluster, doc, resemblance, near) = member?;
-        while current.is_none_or(|(of, ..)| of < cluster) {
-            match clusters.next().transpose()? {
-                Some(stats) => current = Some(stats),
-                None => {
-                    return Err(MembershipError::Disagree { cluster, problem: "which clusters there are" });
-                }
-            }
-        }
-        if let Some((_, size, centre)) = current {
-            by_doc.push(Packed { doc, cluster, size, centre, resemblance, is_near: near == 1 })?;
-        }
+        let Some((_, size, centre)) = clusters.at(cluster, |cluster| cluster.0)? else {
+            return Err(MembershipError::Disagree { cluster, problem: "which clusters there are" });
+        };
+        by_doc.push(Packed { doc, cluster, size, centre, resemblance, is_near: near == 1 })?;
     }
     Ok(Memberships { sorted: by_doc.finish()? })
 }

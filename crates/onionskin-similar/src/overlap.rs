@@ -22,7 +22,6 @@ mod prefix;
 pub(crate) mod rarity;
 pub(crate) mod rounds;
 mod sort;
-pub(crate) mod table;
 
 use std::fmt;
 use std::str::FromStr;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{Bound, SharedPair, SimilarError};
-use onionskin_core::{FeatureFilter, Recipe};
+use onionskin_core::{FeatureFilter, Recipe, UnionFind};
 
 use crate::{FilterChoice, Search};
 
@@ -119,19 +119,13 @@ pub fn centred(pairs: impl IntoIterator<Item = (Wish, Wish)>) -> Vec<(i64, i64)>
 pub fn components(edges: impl IntoIterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
     let mut index: HashMap<i64, u32> = HashMap::new();
     let mut nodes: Vec<i64> = Vec::new();
-    let mut parent: Vec<u32> = Vec::new();
-    let mut number = |node: i64, parent: &mut Vec<u32>| {
+    let mut number = |node: i64| {
         *index.entry(node).or_insert_with(|| {
             nodes.push(node);
-            parent.push(parent.len() as u32);
-            parent.len() as u32 - 1
+            nodes.len() as u32 - 1
         })
     };
-    let mut united = Vec::new();
-    for (a, b) in edges {
-        let (a, b) = (number(a, &mut parent), number(b, &mut parent));
-        united.push((a, b));
-    }
+    let united: Vec<(u32, u32)> = edges.into_iter().map(|(a, b)| (number(a), number(b))).collect();
     // The smallest node of a component must be its root.
     let mut order: Vec<u32> = (0..nodes.len() as u32).collect();
     order.sort_unstable_by_key(|at| nodes[*at as usize]);
@@ -139,16 +133,12 @@ pub fn components(edges: impl IntoIterator<Item = (i64, i64)>) -> Vec<(i64, i64)
     for (place, at) in (0..).zip(&order) {
         rank[*at as usize] = place;
     }
+    let mut sets = UnionFind::new(nodes.len() as u32);
     for (a, b) in united {
-        let a = crate::components::find(&mut parent, rank[a as usize]);
-        let b = crate::components::find(&mut parent, rank[b as usize]);
-        parent[a.max(b) as usize] = a.min(b);
+        sets.join(rank[a as usize], rank[b as usize]);
     }
-    (0..order.len() as u32)
-        .map(|place| {
-            let root = crate::components::find(&mut parent, place);
-            (nodes[order[place as usize] as usize], nodes[order[root as usize] as usize])
-        })
+    (order.iter().zip(sets.into_roots()))
+        .map(|(at, root)| (nodes[*at as usize], nodes[order[root as usize] as usize]))
         .collect()
 }
 

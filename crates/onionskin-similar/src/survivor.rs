@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::cluster::{Attributes, Rows};
 use crate::{Resources, SimilarError};
+use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::table::DocumentRow;
 use onionskin_store::{Atlas, TableName};
@@ -81,7 +82,7 @@ impl Survivor {
         resources: &Resources,
     ) -> Result<Rows<'a, Attributes>, SimilarError> {
         let mut linked = match self {
-            Survivor::MostLinked => Some(links_in(atlas, resources)?.peekable()),
+            Survivor::MostLinked => Some(SortedCursor::new(links_in(atlas, resources)?)),
             _ => None,
         };
         let columns: &[&'static str] = match self {
@@ -95,12 +96,9 @@ impl Survivor {
         Ok(Box::new(std::iter::from_fn(move || {
             loop {
                 if let Some(mut row) = rows.next() {
-                    while let Some(linked) = &mut linked
-                        && let Some(dest) =
-                            linked.next_if(|dest| dest.as_ref().map_or(true, |dest| *dest <= row.doc))
-                    {
-                        match dest {
-                            Ok(dest) => row.priority += u64::from(dest == row.doc),
+                    if let Some(linked) = &mut linked {
+                        match links_to(linked, row.doc) {
+                            Ok(links) => row.priority += links,
                             Err(error) => return Some(Err(error)),
                         }
                     }
@@ -145,6 +143,15 @@ impl Survivor {
             }
         }
     }
+}
+
+/// How many of the targets are a document.
+fn links_to(targets: &mut SortedCursor<Rows<'static, u32>, u32>, doc: u32) -> Result<u64, SimilarError> {
+    let mut links = 0;
+    while let Some(target) = targets.next_if(|target| *target <= doc)? {
+        links += u64::from(target == doc);
+    }
+    Ok(links)
 }
 
 /// The target of every link from another document, in order.

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::iter::Peekable;
 use std::ops::Range;
 
 use onionskin_core::FingerprintSet;
+use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
+use crate::overlap::rounds::in_parallel;
 use crate::{Bits, Bound, ChunkSets, Resources, SimilarError};
 
 /// Two documents, the number of chunks they share, and how many each has.
@@ -98,15 +99,47 @@ pub struct VerifyStats {
     pub spilled_bytes: u64,
 }
 
+/// A larger document, where its chunks lie, where its candidates lie.
+type Larger = (u32, Range<usize>, Range<usize>);
+
 /// Documents of one round of work, on which threads work side by side.
 #[derive(Default)]
 struct Round {
     /// Chunks of the larger documents, end to end, as often as they occur.
     chunks: Vec<u64>,
-    /// A document, where its chunks lie, where its candidates lie.
-    larger: Vec<(u32, Range<usize>, Range<usize>)>,
+    larger: Vec<Larger>,
     /// The smaller documents of the candidates.
     smaller: Vec<u32>,
+}
+
+impl Round {
+    fn clear(&mut self) {
+        self.chunks.clear();
+        self.larger.clear();
+        self.smaller.clear();
+    }
+
+    /// The pairs of some of its larger documents that are similar.
+    fn count(&self, larger: &[Larger], kept: &Kept, bound: Option<Bound>) -> Vec<SharedPair> {
+        let mut seen = FingerprintSet::default();
+        let mut found = Vec::new();
+        for (doc, chunks, smaller) in larger {
+            seen.hold(&self.chunks[chunks.clone()]);
+            let size_b = seen.members().len() as u32;
+            for a in &self.smaller[smaller.clone()] {
+                let Some(other) = kept.get(*a) else { continue };
+                let size_a = other.len() as u32;
+                if bound.is_some_and(|bound| !bound.sizes_fit(size_a, size_b)) {
+                    continue;
+                }
+                let shared = seen.count_shared(other);
+                if bound.is_none_or(|bound| bound.holds(shared, size_a, size_b)) {
+                    found.push(SharedPair { a: *a, b: *doc, shared, size_a, size_b });
+                }
+            }
+        }
+        found
+    }
 }
 
 /// Sets that are kept until the last larger document of their pairs has come by.
@@ -153,24 +186,6 @@ impl Kept {
     }
 }
 
-/// The largest document of each group of a sorted stream, for documents that are asked for in ascending order.
-struct LastPartner {
-    pairs: Peekable<SortedStream<(u32, u32)>>,
-}
-
-impl LastPartner {
-    fn of(&mut self, doc: u32) -> Result<u32, SimilarError> {
-        let mut last = doc;
-        while let Some(pair) = self.pairs.next_if(|pair| pair.as_ref().map_or(true, |pair| pair.0 <= doc)) {
-            let (smaller, larger) = pair?;
-            if smaller == doc {
-                last = larger;
-            }
-        }
-        Ok(last)
-    }
-}
-
 /// Chunks in a part of a round, at most: they are read twice, the second time out of the cache.
 const ROUND_CHUNKS: usize = 16 << 10;
 /// Candidates in a part of a round, at most.
@@ -192,141 +207,185 @@ pub fn count_shared(
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<VerifyStats, SimilarError> {
     let Candidates { sorter, last, smaller, larger } = candidates;
-    let mut stats = VerifyStats::default();
     let mut waiting = sorter.finish()?;
     let last = last.finish()?;
-    stats.spilled_bytes += last.stats().spilled_bytes;
+    let stats = VerifyStats { spilled_bytes: last.stats().spilled_bytes, ..VerifyStats::default() };
+    let job = Job::new(sets, (smaller, larger), bound, resources);
+    let mut output = Output { stats, emit };
     // Documents are kept in ascending order over all passes, so one walk along their partners is enough.
-    let mut last = LastPartner { pairs: last.peekable() };
-    let mut first_pass = true;
-    // Documents below this one have been kept in an earlier pass.
+    let mut last = SortedCursor::new(last);
     let mut from = 0;
-    let kept_bytes = (resources.memory.len() / 2).max(1 << 20);
-    let threads = resources.threads.max(1);
-    // More than one thread has to be worth starting.
-    let parts = if threads == 1 { 1 } else { 32 * threads };
-    let round_chunks = (kept_bytes / 8 / size_of::<u64>()).min(ROUND_CHUNKS * parts);
-    let round_pairs = (kept_bytes / 16 / size_of::<u32>()).min(ROUND_PAIRS * parts);
     loop {
-        stats.spilled_bytes += waiting.stats().spilled_bytes;
-        let later_params = SortParams::new(&resources.work_dir, resources.memory.share(1, 8));
-        let mut later: Option<Sorter<(u32, u32)>> = None;
-        let mut pairs = waiting.peekable();
-        if pairs.peek().is_none() {
-            return Ok(stats);
+        output.stats.spilled_bytes += waiting.stats().spilled_bytes;
+        let mut pass = Pass::new(&job, waiting, from);
+        if pass.pairs.peek()?.is_none() {
+            return Ok(output.stats);
         }
-        stats.passes += 1;
-        let mut kept = Kept::default();
-        let mut until = u32::MAX;
-        let mut round = Round::default();
-        let mut reader = sets.reader();
-        loop {
-            let wanted = |doc| larger.get(doc) || (doc >= from && doc < until && smaller.get(doc));
-            let Some((doc, chunks)) = reader.next_with_repeats(wanted)? else { break };
-            if doc >= from && doc < until && smaller.get(doc) {
-                let full = kept.bytes >= kept_bytes;
-                if full {
-                    stats.verified += work(&mut round, &kept, bound, resources.threads, emit)?;
-                    kept.release(doc);
-                }
-                // Not for the sake of a few: a round has to be worth its while.
-                if full && kept.bytes >= kept_bytes / 8 * 7 {
-                    until = doc;
-                } else {
-                    kept.push(doc, chunks, sets.may_repeat(), last.of(doc)?);
-                }
-            }
-            // Candidates of documents that have no chunks, which is possible only with features from elsewhere, are dropped.
-            while let Some(Ok((b, _))) = pairs.peek()
-                && *b < doc
-            {
-                pairs.next();
-            }
-            let first = round.smaller.len();
-            while let Some(pair) =
-                pairs.next_if(|pair| pair.as_ref().is_err() || matches!(pair, Ok((b, _)) if *b == doc))
-            {
-                let (b, a) = pair?;
-                stats.candidates += u64::from(first_pass);
-                if a < until {
-                    round.smaller.push(a);
-                } else {
-                    let later = match &mut later {
-                        Some(later) => later,
-                        none => none.insert(Sorter::new(later_params.clone())?),
-                    };
-                    later.push((b, a))?;
-                }
-            }
-            if round.smaller.len() > first {
-                let start = round.chunks.len();
-                round.chunks.extend_from_slice(chunks);
-                round.larger.push((doc, start..round.chunks.len(), first..round.smaller.len()));
-            }
-            if round.chunks.len() >= round_chunks || round.smaller.len() >= round_pairs {
-                stats.verified += work(&mut round, &kept, bound, resources.threads, emit)?;
-                kept.release(doc.saturating_add(1));
-            }
-        }
-        stats.verified += work(&mut round, &kept, bound, resources.threads, emit)?;
-        match later {
-            None => return Ok(stats),
+        output.stats.passes += 1;
+        pass.run(&mut last, &mut output)?;
+        from = pass.keeps.end;
+        match pass.later {
+            None => return Ok(output.stats),
             Some(later) => waiting = later.finish()?,
         }
-        from = until;
-        first_pass = false;
     }
 }
 
-/// Counts for the documents of a round, and empties it.
-fn work(
-    round: &mut Round,
-    kept: &Kept,
+/// Pairs of documents in order.
+type Pairs = SortedCursor<SortedStream<(u32, u32)>, (u32, u32)>;
+
+/// What is the same in all passes.
+struct Job<'a> {
+    sets: &'a ChunkSets,
+    /// The smaller documents of candidates.
+    smaller: Bits,
+    /// The larger documents of candidates.
+    larger: Bits,
     bound: Option<Bound>,
-    threads: usize,
-    emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
-) -> Result<u64, SimilarError> {
-    let done = &*round;
-    let count = |larger: &[(u32, Range<usize>, Range<usize>)]| {
-        let mut seen = FingerprintSet::default();
-        let mut found = Vec::new();
-        for (doc, chunks, smaller) in larger {
-            let chunks = &done.chunks[chunks.clone()];
-            seen.hold(chunks);
-            let size_b = seen.members().len() as u32;
-            for a in &done.smaller[smaller.clone()] {
-                let Some(other) = kept.get(*a) else { continue };
-                let size_a = other.len() as u32;
-                if bound.is_some_and(|bound| !bound.sizes_fit(size_a, size_b)) {
-                    continue;
-                }
-                let shared = seen.count_shared(other);
-                if bound.is_none_or(|bound| bound.holds(shared, size_a, size_b)) {
-                    found.push(SharedPair { a: *a, b: *doc, shared, size_a, size_b });
-                }
+    resources: &'a Resources,
+    /// Bytes of kept sets, at most.
+    kept_bytes: usize,
+    /// Chunks of a round, at most.
+    round_chunks: usize,
+    /// Candidates of a round, at most.
+    round_pairs: usize,
+}
+
+impl<'a> Job<'a> {
+    fn new(
+        sets: &'a ChunkSets,
+        (smaller, larger): (Bits, Bits),
+        bound: Option<Bound>,
+        resources: &'a Resources,
+    ) -> Job<'a> {
+        let kept_bytes = (resources.memory.len() / 2).max(1 << 20);
+        // More than one thread has to be worth starting.
+        let parts = if resources.threads <= 1 { 1 } else { 32 * resources.threads };
+        let round_chunks = (kept_bytes / 8 / size_of::<u64>()).min(ROUND_CHUNKS * parts);
+        let round_pairs = (kept_bytes / 16 / size_of::<u32>()).min(ROUND_PAIRS * parts);
+        Job { sets, smaller, larger, bound, resources, kept_bytes, round_chunks, round_pairs }
+    }
+}
+
+/// Where counted pairs go.
+struct Output<'e> {
+    stats: VerifyStats,
+    emit: &'e mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
+}
+
+/// One pass over the sets.
+struct Pass<'j> {
+    job: &'j Job<'j>,
+    /// Candidates that no earlier pass has counted, larger document first.
+    pairs: Pairs,
+    /// Which smaller documents are kept: those below have been kept in an earlier pass, those above wait
+    /// for a later one.
+    keeps: Range<u32>,
+    kept: Kept,
+    round: Round,
+    /// Candidates for a later pass.
+    later: Option<Sorter<(u32, u32)>>,
+}
+
+impl<'j> Pass<'j> {
+    fn new(job: &'j Job<'j>, waiting: SortedStream<(u32, u32)>, from: u32) -> Pass<'j> {
+        Pass {
+            job,
+            pairs: SortedCursor::new(waiting),
+            keeps: from..u32::MAX,
+            kept: Kept::default(),
+            round: Round::default(),
+            later: None,
+        }
+    }
+
+    fn run(&mut self, last: &mut Pairs, output: &mut Output<'_>) -> Result<(), SimilarError> {
+        let job = self.job;
+        let mut reader = job.sets.reader();
+        loop {
+            let keeps = self.keeps.clone();
+            let is_kept = |doc: u32| keeps.contains(&doc) && job.smaller.get(doc);
+            let wanted = |doc| job.larger.get(doc) || is_kept(doc);
+            let Some((doc, chunks)) = reader.next_with_repeats(wanted)? else { break };
+            if is_kept(doc) && self.has_room(doc, output)? {
+                let partner = last.last_at(doc, |pair| pair.0)?.map_or(doc, |pair| pair.1);
+                self.kept.push(doc, chunks, job.sets.may_repeat(), partner);
+            }
+            self.take_candidates(doc, chunks, output)?;
+            if self.round.chunks.len() >= job.round_chunks || self.round.smaller.len() >= job.round_pairs {
+                self.count(output)?;
+                self.kept.release(doc.saturating_add(1));
             }
         }
-        found
-    };
-    let part = done.larger.len().div_ceil(threads.max(1)).max(1);
-    let found: Vec<Vec<SharedPair>> = if done.larger.len() < 256 || threads < 2 {
-        vec![count(&done.larger)]
-    } else {
-        std::thread::scope(|scope| {
-            let workers: Vec<_> =
-                done.larger.chunks(part).map(|larger| scope.spawn(move || count(larger))).collect();
-            workers.into_iter().map(|worker| worker.join().expect("counting does not panic")).collect()
-        })
-    };
-    round.chunks.clear();
-    round.larger.clear();
-    round.smaller.clear();
-    let mut verified = 0;
-    for pair in found.into_iter().flatten() {
-        verified += 1;
-        emit(pair)?;
+        self.count(output)
     }
-    Ok(verified)
+
+    /// Whether a set can be kept. If not, no more are kept in this pass.
+    fn has_room(&mut self, doc: u32, output: &mut Output<'_>) -> Result<bool, SimilarError> {
+        if self.kept.bytes < self.job.kept_bytes {
+            return Ok(true);
+        }
+        self.count(output)?;
+        self.kept.release(doc);
+        // Not for the sake of a few: a round has to be worth its while.
+        let has_room = self.kept.bytes < self.job.kept_bytes / 8 * 7;
+        if !has_room {
+            self.keeps.end = doc;
+        }
+        Ok(has_room)
+    }
+
+    /// Adds a larger document to the round, with those of its candidates that are kept.
+    fn take_candidates(
+        &mut self,
+        doc: u32,
+        chunks: &[u64],
+        output: &mut Output<'_>,
+    ) -> Result<(), SimilarError> {
+        // Candidates of documents that have no chunks, which is possible only with features from elsewhere, are dropped.
+        while self.pairs.next_if(|(b, _)| *b < doc)?.is_some() {}
+        let first = self.round.smaller.len();
+        while let Some((b, a)) = self.pairs.next_if(|(b, _)| *b == doc)? {
+            output.stats.candidates += u64::from(output.stats.passes == 1);
+            if a < self.keeps.end {
+                self.round.smaller.push(a);
+            } else {
+                self.wait((b, a))?;
+            }
+        }
+        if self.round.smaller.len() > first {
+            let start = self.round.chunks.len();
+            self.round.chunks.extend_from_slice(chunks);
+            let range = start..self.round.chunks.len();
+            self.round.larger.push((doc, range, first..self.round.smaller.len()));
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, pair: (u32, u32)) -> Result<(), SimilarError> {
+        let later = match &mut self.later {
+            Some(later) => later,
+            none => {
+                let resources = self.job.resources;
+                let params = SortParams::new(&resources.work_dir, resources.memory.share(1, 8));
+                none.insert(Sorter::new(params)?)
+            }
+        };
+        Ok(later.push(pair)?)
+    }
+
+    /// Counts for the documents of the round, and empties it.
+    fn count(&mut self, output: &mut Output<'_>) -> Result<(), SimilarError> {
+        let (job, round, kept) = (self.job, &self.round, &self.kept);
+        let found =
+            in_parallel(&round.larger, job.resources.threads, |larger| round.count(larger, kept, job.bound));
+        self.round.clear();
+        for pair in found.into_iter().flatten() {
+            output.stats.verified += 1;
+            (output.emit)(pair)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,7 @@ mod budget;
 pub mod cancel;
 pub mod costs;
 pub mod disk;
+pub mod join;
 mod json;
 pub mod manifest;
 pub mod process;

@@ -85,6 +85,71 @@ macro_rules! tuple_records {
 }
 tuple_records!((A a 0, B b 1), (A a 0, B b 1, C c 2), (A a 0, B b 1, C c 2, D d 3));
 
+impl Record for bool {
+    const BYTES: usize = 1;
+    #[inline]
+    fn put(&self, out: &mut [u8]) {
+        u8::from(*self).put(out);
+    }
+    #[inline]
+    fn get(bytes: &[u8]) -> bool {
+        u8::get(bytes) != 0
+    }
+}
+
+/// A struct that is a [`Record`]: its fields one after the other, and ordered in the order in which
+/// they are written. It has the bytes and the order of a tuple of the same fields.
+///
+/// ```
+/// onionskin_store::record! {
+///     /// A document of a text.
+///     struct CopyOf { text: u32, doc: u32 }
+/// }
+/// use onionskin_store::raw::Record;
+/// let (mut named, mut tuple) = ([0; CopyOf::BYTES], [0; 8]);
+/// CopyOf { text: 1, doc: 2 }.put(&mut named);
+/// (1u32, 2u32).put(&mut tuple);
+/// assert_eq!(named, tuple);
+/// ```
+#[macro_export]
+macro_rules! record {
+    (
+        $(#[$about:meta])*
+        $vis:vis struct $name:ident {
+            $($(#[$about_field:meta])* $field_vis:vis $field:ident: $type:ty),+ $(,)?
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        $vis struct $name {
+            $($(#[$about_field])* $field_vis $field: $type,)+
+        }
+
+        impl $crate::raw::Record for $name {
+            const BYTES: usize = $(<$type as $crate::raw::Record>::BYTES +)+ 0;
+            #[inline]
+            fn put(&self, out: &mut [u8]) {
+                let rest = out;
+                $(
+                    let (here, rest) = rest.split_at_mut(<$type as $crate::raw::Record>::BYTES);
+                    $crate::raw::Record::put(&self.$field, here);
+                )+
+                debug_assert!(rest.is_empty());
+            }
+            #[inline]
+            fn get(bytes: &[u8]) -> Self {
+                let rest = bytes;
+                $(
+                    let (here, rest) = rest.split_at(<$type as $crate::raw::Record>::BYTES);
+                    let $field = <$type as $crate::raw::Record>::get(here);
+                )+
+                debug_assert!(rest.is_empty());
+                $name { $($field),+ }
+            }
+        }
+    };
+}
+
 impl<const N: usize> Record for [u8; N] {
     const BYTES: usize = N;
     #[inline]

@@ -23,7 +23,7 @@ use crate::disk::IoError;
 
 pub use mirror::{
     CollectionGroupRow, CollectionGroupsReader, CollectionGroupsWriter, CollectionPageRow,
-    CollectionPagesReader, CollectionPagesWriter, CollectionRow, CollectionsReader, CollectionsWriter,
+    CollectionPagesReader, CollectionPagesWriter, CollectionRow, CollectionsReader, CollectionsWriter, Role,
     UrlRuleRow, UrlRulesReader, UrlRulesWriter,
 };
 pub use part::{FORMAT_VERSION_KEY, PartParams, PartWriter, RECIPE_KEY, TABLE_KEY};

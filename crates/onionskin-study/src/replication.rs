@@ -20,7 +20,7 @@ const LARGEST: usize = 20;
 
 /// The name of a class: `3 to 5`, `10,001 and more`.
 pub fn class_name(classes: &[u64], at: usize) -> String {
-    use crate::report::grouped;
+    use onionskin_core::format::grouped;
     match (classes.get(at), classes.get(at + 1)) {
         (Some(low), Some(next)) if *next == low + 1 => grouped(*low),
         (Some(low), Some(next)) => format!("{} to {}", grouped(*low), grouped(next - 1)),

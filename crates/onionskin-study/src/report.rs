@@ -9,6 +9,8 @@ mod html;
 mod machine;
 mod overview;
 
+use onionskin_core::format::{bytes, grouped, percent, seconds};
+
 use crate::figure::Figure;
 
 pub use changes::{Changes, Fate, MirrorChanges, SiteChanges, changes};
@@ -193,7 +195,7 @@ impl Cell {
             Cell::Count(n) => grouped(*n),
             Cell::Bytes(n) => bytes(*n),
             Cell::Share(share) => percent(*share),
-            Cell::Seconds(seconds) => self::seconds(*seconds),
+            Cell::Seconds(time) => seconds(*time),
             Cell::Number(value, digits) => format!("{value:.digits$}"),
             Cell::ShareBetween(value, low, high) => {
                 format!("{} ({} to {})", percent(*value), percent(*low), percent(*high))
@@ -210,67 +212,6 @@ impl Cell {
     fn is_number(&self) -> bool {
         !matches!(self, Cell::None | Cell::Text(_) | Cell::Address(_))
     }
-}
-
-/// 1234567 as 1,234,567.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// A share as hundredths, with as many digits as tell something. The sign stays on the line of its number.
-pub fn percent(share: f64) -> String {
-    let value = share * 100.0;
-    if value == 0.0 || value == 100.0 {
-        format!("{value:.0}\u{a0}%")
-    } else if value.abs() < 0.1 {
-        format!("{value:.3}\u{a0}%")
-    } else {
-        format!("{value:.1}\u{a0}%")
-    }
-}
-
-/// A number of bytes in the unit that fits.
-pub fn bytes(n: u64) -> String {
-    const UNITS: [&str; 6] = ["B", "kB", "MB", "GB", "TB", "PB"];
-    let mut value = n as f64;
-    let mut unit = 0;
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        value /= 1000.0;
-        unit += 1;
-    }
-    if unit == 0 || value >= 99.5 {
-        format!("{value:.0} {}", UNITS[unit])
-    } else {
-        format!("{value:.1} {}", UNITS[unit])
-    }
-}
-
-/// A time in the unit that fits.
-pub fn seconds(seconds: f64) -> String {
-    if seconds < 0.01 {
-        format!("{:.1} ms", seconds * 1e3)
-    } else if seconds < 1.0 {
-        format!("{:.0} ms", seconds * 1e3)
-    } else if seconds < 120.0 {
-        format!("{seconds:.1} s")
-    } else if seconds < 7200.0 {
-        format!("{:.0} min", seconds / 60.0)
-    } else {
-        format!("{:.1} h", seconds / 3600.0)
-    }
-}
-
-/// One thing, or so many.
-pub fn plural(n: u64, one: &str, many: &str) -> String {
-    if n == 1 { format!("1 {one}") } else { format!("{} {many}", grouped(n)) }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use crate::replication::{LevelCounts, Member, NO_SITE, SiteCounts, Tally, share}
 use onionskin_extract::url;
 use onionskin_similar::exact::exact_copies;
 use onionskin_similar::{Bits, Resources, SimilarError};
+use onionskin_store::join::SortedCursor;
 use onionskin_store::schema::LevelName;
 use onionskin_store::sort::{SortError, SortParams, SortedStream, Sorter};
 use onionskin_store::{Atlas, AtlasError, IoError, MemoryBudget, TableError, TableName};
@@ -390,12 +391,10 @@ impl<'a> Study<'a> {
         // Original, site, document; flags and bytes.
         let sort = SortParams::new(&self.work_dir, self.resources().memory.share(1, 2));
         let mut sorter = Sorter::<((u32, u32, u32), (u8, u64))>::new(sort)?;
-        let mut copies = self.copies(self.atlas, level)?.peekable();
+        let mut copies = SortedCursor::new(self.copies(self.atlas, level)?);
         for batch in self.atlas.documents()?.only(&["site", "bytes", "text_fp"]) {
             for row in batch?.rows() {
-                let next = copies.next_if(|copy| copy.as_ref().map_or(true, |(doc, _)| *doc <= row.doc));
-                let Some(copy) = next else { continue };
-                let (doc, original) = copy?;
+                let Some((doc, original)) = copies.next_if(|(doc, _)| *doc <= row.doc)? else { continue };
                 if doc != row.doc {
                     return Err(out_of_step(level, doc));
                 }
@@ -403,8 +402,8 @@ impl<'a> Study<'a> {
                 sorter.push(((original, row.site.unwrap_or(NO_SITE), doc), (flags, row.bytes)))?;
             }
         }
-        if let Some(copy) = copies.next() {
-            return Err(out_of_step(level, copy?.0));
+        if let Some((doc, _)) = copies.next()? {
+            return Err(out_of_step(level, doc));
         }
         let seed = self.atlas.manifest().seed;
         let mut tally = Tally::new(totals.texts, totals.connected_texts, self.params.iterations, seed);

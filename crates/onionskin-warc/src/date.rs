@@ -1,8 +1,9 @@
 //! Dates as WARC and ARC write them.
 //!
 //! `WARC-Date` is a profile of ISO 8601: UTC, with as many digits of fraction as the writer likes (WARC 1.1), or
-//! cut short to a day, a month or a year. ARC writes fourteen digits. The calendar is proleptic Gregorian; the
-//! conversion counts days in eras of 400 years, which have all the same length.
+//! cut short to a day, a month or a year. ARC writes fourteen digits.
+
+use onionskin_core::calendar::{date_of, days_since_1970};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
@@ -78,27 +79,11 @@ fn number(digits: &[u8]) -> Option<i64> {
 }
 
 fn micros([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3], fraction: i64) -> Option<i64> {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days_in_month = match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
+    let days = days_since_1970(year, month, day)?;
     // Second 60 is a leap second; it is the first of the next minute, as in POSIX time.
-    let valid = (1..=days_in_month).contains(&day) && hour <= 23 && minute <= 59 && second <= 60;
-    let seconds = days_before(year, month, day) * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
-    valid.then_some(seconds * MICROS_PER_SECOND + fraction)
-}
-
-/// Days from 1970-01-01. Years begin in March here, so that the leap day is the last of the year.
-fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
+    let is_time = hour <= 23 && minute <= 59 && second <= 60;
+    let seconds = days * SECONDS_PER_DAY + hour * 3600 + minute * 60 + second;
+    is_time.then_some(seconds * MICROS_PER_SECOND + fraction)
 }
 
 /// `2024-05-01T12:00:00Z`, the form of WARC 1.0; fractions of a second are cut off. Years are those of four
@@ -107,16 +92,8 @@ pub fn format_date(micros_since_epoch: i64) -> String {
     const FIRST: i64 = -62_167_219_200;
     const LAST: i64 = 253_402_300_799;
     let seconds = micros_since_epoch.div_euclid(MICROS_PER_SECOND).clamp(FIRST, LAST);
-    let days = seconds.div_euclid(SECONDS_PER_DAY) + 719_468;
+    let (year, month, day) = date_of(seconds.div_euclid(SECONDS_PER_DAY));
     let second_of_day = seconds.rem_euclid(SECONDS_PER_DAY);
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
     let (hour, minute, second) = (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{bytes, grouped, print, print_json, table};
+use crate::output::{bytes, grouped, percent, print, print_json, table};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -201,8 +201,9 @@ fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::rename(&beside, path).with_context(|| format!("writing {}", path.display()))
 }
 
-fn percent(part: u64, all: u64) -> String {
-    if all == 0 { "–".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / all as f64) }
+/// A dash where there is nothing to have a part of.
+fn percent_of(part: u64, all: u64) -> String {
+    if all == 0 { "–".to_owned() } else { percent(part as f64 / all as f64) }
 }
 
 /// What a list is worth, for people.
@@ -233,8 +234,9 @@ pub(crate) fn describe(report: &AvoidReport, args: &AvoidArgs) -> String {
         let _ = writeln!(text, "{} more entries; --list 0 shows them", grouped(hidden as u64));
     }
     text += &savings(report);
-    let share =
-        |counts: &CrawlCounts| (percent(counts.similar, counts.pages), percent(counts.exact, counts.pages));
+    let share = |counts: &CrawlCounts| {
+        (percent_of(counts.similar, counts.pages), percent_of(counts.exact, counts.pages))
+    };
     let (before, after) = (share(&report.simulation.before), share(&report.simulation.after));
     let _ = writeln!(
         text,
@@ -278,9 +280,9 @@ fn savings(report: &AvoidReport) -> String {
         levels.add_row([
             name.to_owned(),
             grouped(level.pages),
-            percent(level.pages, report.all.pages),
+            percent_of(level.pages, report.all.pages),
             bytes(level.bytes),
-            percent(level.bytes, report.all.bytes),
+            percent_of(level.bytes, report.all.bytes),
         ]);
     }
     format!("{levels}\n")
@@ -316,8 +318,8 @@ fn simulate(list: &Path, atlas: &Path, global: &Global) -> anyhow::Result<Exit> 
             name.to_owned(),
             grouped(counts.pages),
             bytes(counts.bytes),
-            percent(counts.similar, counts.pages),
-            percent(counts.exact, counts.pages),
+            percent_of(counts.similar, counts.pages),
+            percent_of(counts.exact, counts.pages),
         ]);
     }
     let text = format!(

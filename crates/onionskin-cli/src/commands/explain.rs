@@ -18,7 +18,7 @@ use onionskin_warc::format_date;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{bytes, grouped, print, print_json, table};
+use crate::output::{bytes, grouped, percent, print, print_json, table};
 use view::{Look, harmless};
 use wire::{ClusterWire, ExplainWire, MemberWire};
 
@@ -163,7 +163,6 @@ fn describe(explained: &Explanation) -> String {
     for (name, facts) in [("A", &explained.a), ("B", &explained.b)] {
         describe_document(&mut text, name, facts);
     }
-    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let mut counts = table(&["chunks", "in A", "in B", "shared", "resemblance", "of A in B", "of B in A"]);
     for overlap in &explained.overlaps {
         counts.add_row([

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::{bytes, grouped, print, print_json, table};
+use crate::output::{bytes, grouped, percent, print, print_json, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -139,10 +139,6 @@ fn of_two(args: &ReportArgs, later: &Path, folder: &Path, global: &Global) -> an
         print(&describe_changes(&found, &written))?;
     }
     Ok(Exit::Done)
-}
-
-fn percent(share: f64) -> String {
-    onionskin_study::report::percent(share)
 }
 
 fn describe(findings: &Findings, written: &Written) -> String {

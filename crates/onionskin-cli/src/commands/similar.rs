@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs, SimilarArgs, SimilarPreset};
-use crate::output::{bytes, grouped, print, print_json, seconds, table};
+use crate::output::{bytes, grouped, percent, print, print_json, seconds, table};
 use crate::progress::Bar;
 
 /// Shared chunks that are enough, where nothing is said (Shivakumar and Garcia-Molina 1998, section 3).
@@ -194,7 +194,7 @@ pub(crate) fn describe(summary: &SimilarSummary, params: &SimilarParams) -> Stri
     }
     if let Some(paragraphs) = &summary.paragraphs {
         let of = paragraphs.documents + summary.exact.copies;
-        let percent = |n: u64| if of == 0 { 0.0 } else { 100.0 * n as f64 / of as f64 };
+        let percent_of_all = |n: u64| percent(if of == 0 { 0.0 } else { n as f64 / of as f64 });
         let duplicates = paragraphs.duplicates + summary.exact.copies;
         let _ = writeln!(
             text,
@@ -202,14 +202,14 @@ pub(crate) fn describe(summary: &SimilarSummary, params: &SimilarParams) -> Stri
             grouped(of),
             paragraphs.steps
         );
-        let _ = writeln!(text, "  duplicates: {} ({:.1} %)", grouped(duplicates), percent(duplicates));
+        let _ = writeln!(text, "  duplicates: {} ({})", grouped(duplicates), percent_of_all(duplicates));
         for (level, count) in &paragraphs.near {
             let count = count + summary.exact.copies;
             let _ = writeln!(
                 text,
-                "  near-duplicates at {level} %: {} ({:.1} %)",
+                "  near-duplicates at {level} %: {} ({})",
                 grouped(count),
-                percent(count)
+                percent_of_all(count)
             );
         }
     }

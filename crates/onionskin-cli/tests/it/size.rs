@@ -82,7 +82,7 @@ fn three_crawls_nested_and_overlapping() {
         "A  atlas   a",
         "Pages are the same by text, word by word.",
         "│ A ┆        ┆ 75.0 % │",
-        "│ B ┆   2 000 ┆  2000 ┆   2 000 ┆       1.250 ┆      ┆       83.3 % ┆      │",
+        "│ B ┆   2,000 ┆  2000 ┆   2,000 ┆       1.250 ┆      ┆       83.3 % ┆      │",
         "│ A and B           ┆ 50.0 % ┆      │",
         "- checking bias: contents were compared word by word",
     ] {
@@ -272,7 +272,7 @@ fn a_study_of_addresses() {
     assert!(covers(&seen["pages"], 8e8), "{seen}");
     let outcome = dir.run(&["size", "--method", "addresses", "study.csv"]);
     for wanted in [
-        "2 500 had a server",
+        "2,500 had a server",
         "│ servers",
         "809 ",
         "too equal, to tell the tail",

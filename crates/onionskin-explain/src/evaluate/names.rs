@@ -4,9 +4,8 @@
 //! and what meets is a match; then the answers are sorted back into the order of the questions. Two sorts within the
 //! budget, whatever the sizes.
 
-use std::iter::Peekable;
-
 use onionskin_extract::url;
+use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -82,7 +81,7 @@ impl Names {
         }
         let answers = answers.finish()?;
         spilled_bytes += answers.stats().spilled_bytes;
-        Ok(Answers { answers: answers.peekable(), documents, question: 0, spilled_bytes })
+        Ok(Answers { answers: SortedCursor::new(answers), documents, question: 0, spilled_bytes })
     }
 }
 
@@ -100,7 +99,7 @@ pub(super) struct Answer {
 
 /// Gives the answers, one question after the other.
 pub(super) struct Answers {
-    answers: Peekable<SortedStream<(u64, u32, u32)>>,
+    answers: SortedCursor<SortedStream<(u64, u32, u32)>, (u64, u32, u32)>,
     documents: u64,
     question: u64,
     /// Bytes that sorting wrote to disk.
@@ -113,10 +112,7 @@ impl Answers {
         let question = self.question;
         self.question += 1;
         let mut found = None;
-        while let Some(answer) =
-            self.answers.next_if(|answer| answer.as_ref().map_or(true, |answer| answer.0 <= question))
-        {
-            let (_, belief, doc) = answer?;
+        while let Some((_, belief, doc)) = self.answers.next_if(|answer| answer.0 <= question)? {
             // The most believed comes first.
             found.get_or_insert(Answer { doc, ambiguous: belief % 2 == 1 });
         }

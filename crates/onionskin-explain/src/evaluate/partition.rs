@@ -11,35 +11,6 @@ use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
 use super::EvaluateError;
 
-/// Sets that are joined. Four bytes a document.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Unions(Vec<u32>);
-
-impl Unions {
-    pub fn new(documents: u32) -> Unions {
-        Unions((0..documents).collect())
-    }
-
-    /// The smallest document of its set.
-    pub fn root(&mut self, doc: u32) -> u32 {
-        let mut at = doc;
-        // Every second link is shortened on the way.
-        while self.0[at as usize] != at {
-            let above = self.0[self.0[at as usize] as usize];
-            self.0[at as usize] = above;
-            at = above;
-        }
-        at
-    }
-
-    /// Makes one set of two.
-    pub fn join(&mut self, a: u32, b: u32) {
-        let (a, b) = (self.root(a), self.root(b));
-        // The smaller one leads, so that the result does not depend on the order of joining.
-        self.0[a.max(b) as usize] = a.min(b);
-    }
-}
-
 /// n(n-1)/2.
 pub(super) fn pairs_among(n: u64) -> u64 {
     if n.is_multiple_of(2) { n / 2 * n.saturating_sub(1) } else { n.saturating_sub(1) / 2 * n }

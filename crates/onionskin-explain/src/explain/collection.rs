@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use onionskin_store::table::{CollectionGroupRow, CollectionRow};
+use onionskin_store::table::{CollectionGroupRow, CollectionRow, Role};
 use onionskin_store::{Atlas, TableName};
 
 use super::ExplainError;
@@ -56,10 +56,10 @@ pub fn explain_collection(atlas: &Atlas, group: u32) -> Result<CollectionExplana
         }
     }
     // Pages of every replica by slot, second addresses left out: document and role.
-    let mut pages: BTreeMap<u32, BTreeMap<u32, (u32, String)>> = BTreeMap::new();
+    let mut pages: BTreeMap<u32, BTreeMap<u32, (u32, Role)>> = BTreeMap::new();
     for page in atlas.collection_pages()?.within(group..=group) {
         let page = page?;
-        if page.group == group && page.role != "alias" {
+        if page.group == group && page.role != Role::Alias {
             pages.entry(page.replica).or_default().insert(page.slot, (page.doc, page.role));
         }
     }
@@ -76,8 +76,8 @@ pub fn explain_collection(atlas: &Atlas, group: u32) -> Result<CollectionExplana
     let none = BTreeMap::new();
     let principal =
         rows.iter().find(|row| row.is_principal).and_then(|row| pages.get(&row.replica)).unwrap_or(&none);
-    let own = |of: &BTreeMap<u32, (u32, String)>, slot: &u32| {
-        of.get(slot).filter(|page| page.1 != "virtual").cloned()
+    let own = |of: &BTreeMap<u32, (u32, Role)>, slot: &u32| {
+        of.get(slot).filter(|page| page.1 != Role::Virtual).copied()
     };
     let replicas = rows
         .iter()
@@ -97,15 +97,13 @@ pub fn explain_collection(atlas: &Atlas, group: u32) -> Result<CollectionExplana
                 let Some((there, _)) = own(principal, slot) else { continue };
                 match here.get(slot) {
                     None => differences.missing.push(url(there)),
-                    Some((_, role)) if role == "virtual" => differences.linked.push(url(there)),
-                    Some((doc, role)) if role == "changed" => {
-                        differences.changed.push((url(there), url(*doc)))
-                    }
+                    Some((_, Role::Virtual)) => differences.linked.push(url(there)),
+                    Some((doc, Role::Changed)) => differences.changed.push((url(there), url(*doc))),
                     Some(_) => {}
                 }
             }
             let added =
-                here.iter().filter(|(slot, page)| page.1 != "virtual" && own(principal, slot).is_none());
+                here.iter().filter(|(slot, page)| page.1 != Role::Virtual && own(principal, slot).is_none());
             differences.added = added.map(|(_, (doc, _))| url(*doc)).collect();
             differences
         })

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use onionskin_core::calendar::{date_of, days_since_1970};
+
 use super::AvoidEntry;
 
 /// What a new crawl has of an old entry.
@@ -179,16 +181,9 @@ pub struct DateError {
 impl Date {
     /// `None` when there is no such day, or the year is not one of 1 to 9999.
     pub fn new(year: u32, month: u32, day: u32) -> Option<Date> {
-        if !(1..=9999).contains(&year) || !(1..=12).contains(&month) || day == 0 || day > days_in(year, month)
-        {
-            return None;
-        }
-        // Years from March, so that the day that comes and goes is the last: 153 days are five months, 146,097 are four centuries.
-        let years = i64::from(if month <= 2 { year - 1 } else { year });
-        let months = i64::from((month + 9) % 12);
-        let day_of_year = (153 * months + 2) / 5 + i64::from(day) - 1;
-        let days = 365 * years + years / 4 - years / 100 + years / 400 + day_of_year;
-        Some(Date { days: days - DAYS_TO_1970 })
+        let is_written = (1..=9999).contains(&year);
+        let days = days_since_1970(i64::from(year), i64::from(month), i64::from(day))?;
+        is_written.then_some(Date { days })
     }
 
     /// How many days it is after another.
@@ -200,35 +195,11 @@ impl Date {
     pub fn plus_days(self, days: u32) -> Date {
         Date { days: self.days + i64::from(days) }
     }
-
-    fn parts(self) -> (i64, i64, i64) {
-        let days = self.days + DAYS_TO_1970;
-        let era = days.div_euclid(146_097);
-        let day_of_era = days.rem_euclid(146_097);
-        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let months = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * months + 2) / 5 + 1;
-        let month = if months < 10 { months + 3 } else { months - 9 };
-        (era * 400 + year_of_era + i64::from(month <= 2), month, day)
-    }
-}
-
-/// From the first of March of the year 0.
-const DAYS_TO_1970: i64 = 719_468;
-
-fn days_in(year: u32, month: u32) -> u32 {
-    match month {
-        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 impl fmt::Display for Date {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = self.parts();
+        let (year, month, day) = date_of(self.days);
         write!(f, "{year:04}-{month:02}-{day:02}")
     }
 }

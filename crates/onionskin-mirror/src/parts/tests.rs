@@ -171,18 +171,15 @@ fn components_by_themselves_are_the_search() {
             .map(|(number, found)| CollectionGroupRow { group: number, ..found.group.clone() })
             .collect();
         assert_eq!(ours, groups, "{merge}");
-        let members: Vec<(u32, u32, i64, String)> = atlas
+        let members: Vec<(u32, u32, i64, Role)> = atlas
             .collection_pages()
             .unwrap()
             .map(|row| row.map(|row| (row.group, row.slot, i64::from(row.doc) + FAR, row.role)).unwrap())
             .collect();
-        let ours: Vec<(u32, u32, i64, String)> = (0..)
+        let ours: Vec<(u32, u32, i64, Role)> = (0..)
             .zip(&found)
             .flat_map(|(group, found)| {
-                found
-                    .members
-                    .iter()
-                    .map(move |member| (group, member.slot, member.doc, member.role.as_str().to_owned()))
+                found.members.iter().map(move |member| (group, member.slot, member.doc, member.role))
             })
             .collect();
         assert_eq!(ours, members, "{merge}");

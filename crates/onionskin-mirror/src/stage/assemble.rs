@@ -272,7 +272,7 @@ impl Described {
                     slot: member.slot,
                     doc: member.doc,
                     is_virtual: member.role == Role::Virtual,
-                    role: member.role.as_str().to_owned(),
+                    role: member.role,
                 })?;
             }
         }

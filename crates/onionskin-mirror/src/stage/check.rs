@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::check::{Demands, Verdict, check as check_group};
 use crate::component::{NONE, Web};
-use crate::{Graph, Group, Member, Merge, Page, Replica, Role};
+use crate::{Graph, Group, Member, Merge, Page, Replica};
 use onionskin_similar::{Bits, Resources, SimilarError};
 use onionskin_store::table::CollectionPageRow;
 use onionskin_store::{Atlas, MemoryBudget, TableName};
@@ -141,17 +141,11 @@ fn check_batch(
 }
 
 fn group_of(rows: &[CollectionPageRow], web: &Web) -> Group {
-    let role = |row: &CollectionPageRow| {
-        Role::ALL.into_iter().find(|role| role.as_str() == row.role).unwrap_or(Role::Added)
-    };
     let replicas: Vec<Replica> = rows
         .chunk_by(|a, b| a.replica == b.replica)
         .map(|rows| Replica {
             site: rows.iter().find(|row| !row.is_virtual).map_or(NONE, |row| web.site(row.doc)),
-            members: rows
-                .iter()
-                .map(|row| Member { slot: row.slot, doc: row.doc, role: role(row) })
-                .collect(),
+            members: rows.iter().map(|row| Member { slot: row.slot, doc: row.doc, role: row.role }).collect(),
         })
         .collect();
     let slots = rows.iter().map(|row| row.slot.saturating_add(1)).max().unwrap_or(0);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use onionskin_core::{Recipe, RecipeError};
 use onionskin_store::table::{DocumentBatch, DocumentsReader, FeaturesReader, SketchesReader};
-use onionskin_store::{Atlas, AtlasError, TableError};
+use onionskin_store::{Atlas, AtlasError, TableError, TableName};
 
 use super::features::Features;
 use crate::catalogue::Params;
@@ -73,7 +73,7 @@ impl AtlasDocuments {
     pub fn open(atlas: &Atlas, params: &Params) -> Result<AtlasDocuments, AtlasDocumentsError> {
         let (recipe, seed) = recipe_of(atlas)?;
         params.ensure_same_features(&recipe, seed)?;
-        if params.sketches && !atlas.has("sketches") {
+        if params.sketches && !atlas.has(&TableName::Sketches) {
             return Err(AtlasDocumentsError::NoSketches { atlas: atlas.dir().to_owned(), recipe });
         }
         Ok(AtlasDocuments {

@@ -21,12 +21,11 @@
 //! worst and the square of a common chunk is never enumerated where documents have rarer ones. The last
 //! step counts on the whole sets again.
 
-use onionskin_core::scramble;
+use onionskin_core::{FingerprintTable, scramble};
 use onionskin_store::sort::{SortParams, Sorter};
 
 use super::groups::{Groups, pairs_of};
 use super::rarity::{Rank, Rarity};
-use super::table::Table;
 use super::{JoinStats, own_least};
 use crate::{Bits, Bound, Candidates, ChunkSets, Resources, SharedPair, SimilarError, count_shared};
 
@@ -47,18 +46,11 @@ pub(super) fn join(
     let mut candidates = Candidates::new(documents, &resources.share(1, 4))?;
     let memory = resources.memory;
 
-    let mut deferred = pilot(&groups, memory.share(1, 8).len(), &mut stats)?;
-    let bitmaps = coarse_count(&groups, threshold, &mut deferred, memory.share(1, 2).len(), &mut stats)?;
-    for (pair, count) in deferred.iter() {
-        // Counters of deferred pairs begin at 1, as 0 is no entry.
-        if count > threshold {
-            candidates.push((pair >> 32) as u32, pair as u32)?;
-        }
-    }
-    let heavy = |a: u32, b: u32| candidates.push(a, b);
-    count_candidates(&groups, threshold, &bitmaps, &deferred, memory.share(1, 4).len(), &mut stats, heavy)?;
-    stats.candidates += deferred.len() as u64;
-    drop((groups, bitmaps, deferred));
+    let deferred = pilot(&groups, memory.share(1, 8).len(), &mut stats)?;
+    let coarse = CoarseCount::new(&groups, threshold, deferred, memory.share(1, 2).len(), &mut stats)?;
+    coarse.count_candidates(memory.share(1, 4).len(), &mut stats, &mut candidates)?;
+    drop(coarse);
+    drop(groups);
 
     let verified = count_shared(sets, candidates, Some(bound), &resources.share(3, 4), emit)?;
     stats.pairs = verified.verified;
@@ -136,8 +128,8 @@ fn bytes_for(groups: &Groups) -> usize {
 
 /// The pilot sample: pairs that meet more than once in a few of the groups are probably heavy. They get counters of their own and
 /// do not make heavy the buckets that others fall into.
-fn pilot(groups: &Groups, bytes: usize, stats: &mut JoinStats) -> Result<Table, SimilarError> {
-    let mut sample = Table::of_bytes(bytes.min(bytes_for(groups)));
+fn pilot(groups: &Groups, bytes: usize, stats: &mut JoinStats) -> Result<FingerprintTable, SimilarError> {
+    let mut sample = FingerprintTable::of_bytes(bytes.min(bytes_for(groups)));
     let room = sample.capacity();
     // As many groups as fill the table by half if all their pairs are different.
     let share = (room as f64 / 2.0 / groups.pairs.max(1) as f64).min(1.0);
@@ -164,7 +156,7 @@ fn pilot(groups: &Groups, bytes: usize, stats: &mut JoinStats) -> Result<Table, 
     stats.passes += 1;
     let heavy = sample.iter().filter(|(_, count)| *count > 1).count();
     stats.hold((sample.bytes() + heavy * 16) as u64);
-    let mut deferred = Table::of_bytes(heavy.saturating_mul(2 * 16));
+    let mut deferred = FingerprintTable::of_bytes(heavy.saturating_mul(2 * 16));
     for (pair, _) in sample.iter().filter(|(_, count)| *count > 1) {
         deferred.insert(pair, 1);
     }
@@ -195,95 +187,46 @@ fn places(pair: u64, len: usize) -> [usize; 2] {
     [hash >> 32, hash & 0xffff_ffff].map(|half| ((half * len as u64) >> 32) as usize)
 }
 
-/// Counts all pairs of all groups coarsely, and the deferred ones exactly.
-fn coarse_count(
-    groups: &Groups,
+/// A coarse count of all pairs of all groups, and an exact one of the deferred ones.
+struct CoarseCount<'g> {
+    groups: &'g Groups,
     threshold: u32,
-    deferred: &mut Table,
-    bytes: usize,
-    stats: &mut JoinStats,
-) -> Result<Bitmaps, SimilarError> {
-    // A byte saturates at 255: a bucket that got there counts as heavy whatever the threshold.
-    let enough = u8::try_from(threshold).unwrap_or(u8::MAX);
-    let wanted = usize::try_from(groups.pairs.saturating_mul(4)).unwrap_or(usize::MAX);
-    let len = (bytes / 2).min(wanted).clamp(64, u32::MAX as usize);
-    let mut counters = [vec![0u8; len], vec![0u8; len]];
-    let count_apart = deferred.len() > 0;
-    groups.scan(|documents| {
-        for (at, a) in documents.iter().enumerate() {
-            for b in &documents[at + 1..] {
-                let pair = pair_key(*a, *b);
-                if count_apart && let Some(count) = deferred.get_mut(pair) {
-                    *count = count.saturating_add(1);
-                    continue;
-                }
-                let [first, second] = places(pair, len);
-                let (one, two) = (counters[0][first], counters[1][second]);
-                let least = one.min(two);
-                if least < enough {
-                    // Only the lower of the two goes up (Estan and Varghese 2002): it is the one that bounds the pair from
-                    // above, and stays above it.
-                    counters[0][first] = one.max(least + 1);
-                    counters[1][second] = two.max(least + 1);
-                }
-            }
-        }
-        Ok(true)
-    })?;
-    stats.pairs_enumerated += groups.pairs;
-    stats.passes += 1;
-    let words = |counters: &[u8]| -> Vec<u64> {
-        let bits = |counters: &[u8]| {
-            counters.iter().rev().fold(0, |word, counter| word << 1 | u64::from(*counter >= enough))
-        };
-        counters.chunks(64).map(bits).collect()
-    };
-    stats.hold((2 * len + len / 4 + deferred.bytes()) as u64);
-    let [one, two] = counters;
-    let first = words(&one);
-    drop(one);
-    Ok(Bitmaps { words: [first, words(&two)], len })
+    /// Pairs in light buckets are light.
+    bitmaps: Bitmaps,
+    /// Counts of deferred pairs. They begin at 1, as 0 is no entry.
+    deferred: FingerprintTable,
 }
 
-/// Counts exactly the pairs whose buckets are heavy.
-///
-/// A full table gives up the upper half of the hashes it was to hold and goes on with the lower half; the next scan begins
-/// where this one ended. So the number of scans is what the table needs and nobody has to know it before.
-fn count_candidates(
-    groups: &Groups,
-    threshold: u32,
-    bitmaps: &Bitmaps,
-    deferred: &Table,
-    bytes: usize,
-    stats: &mut JoinStats,
-    mut heavy: impl FnMut(u32, u32) -> Result<(), SimilarError>,
-) -> Result<(), SimilarError> {
-    // Half as much again while entries are given up.
-    let mut table = Table::of_bytes((bytes / 3 * 2).min(bytes_for(groups)));
-    let mut from = 0u64;
-    loop {
-        let mut to = u64::MAX;
+impl<'g> CoarseCount<'g> {
+    fn new(
+        groups: &'g Groups,
+        threshold: u32,
+        mut deferred: FingerprintTable,
+        bytes: usize,
+        stats: &mut JoinStats,
+    ) -> Result<CoarseCount<'g>, SimilarError> {
+        // A byte saturates at 255: a bucket that got there counts as heavy whatever the threshold.
+        let enough = u8::try_from(threshold).unwrap_or(u8::MAX);
+        let wanted = usize::try_from(groups.pairs.saturating_mul(4)).unwrap_or(usize::MAX);
+        let len = (bytes / 2).min(wanted).clamp(64, u32::MAX as usize);
+        let mut counters = [vec![0u8; len], vec![0u8; len]];
+        let count_apart = !deferred.is_empty();
         groups.scan(|documents| {
             for (at, a) in documents.iter().enumerate() {
                 for b in &documents[at + 1..] {
                     let pair = pair_key(*a, *b);
-                    if !(from..=to).contains(&scramble(pair)) || !bitmaps.may_be_heavy(pair) {
-                        continue;
-                    }
-                    if let Some(count) = table.get_mut(pair) {
+                    if count_apart && let Some(count) = deferred.get_mut(pair) {
                         *count = count.saturating_add(1);
                         continue;
                     }
-                    if deferred.get(pair) > 0 {
-                        continue;
-                    }
-                    while table.len() >= table.capacity() {
-                        // Different pairs have different hashes, so that halving always ends.
-                        to = from + (to - from) / 2;
-                        table.retain(|pair| (from..=to).contains(&scramble(pair)));
-                    }
-                    if (from..=to).contains(&scramble(pair)) {
-                        table.insert(pair, 1);
+                    let [first, second] = places(pair, len);
+                    let (one, two) = (counters[0][first], counters[1][second]);
+                    let least = one.min(two);
+                    if least < enough {
+                        // Only the lower of the two goes up (Estan and Varghese 2002): it is the one that bounds the pair from
+                        // above, and stays above it.
+                        counters[0][first] = one.max(least + 1);
+                        counters[1][second] = two.max(least + 1);
                     }
                 }
             }
@@ -291,19 +234,81 @@ fn count_candidates(
         })?;
         stats.pairs_enumerated += groups.pairs;
         stats.passes += 1;
-        stats.candidates += table.len() as u64;
-        for (pair, count) in table.iter() {
-            if count >= threshold {
-                heavy((pair >> 32) as u32, pair as u32)?;
-            }
-        }
-        if to == u64::MAX {
-            break;
-        }
-        table.clear();
-        from = to + 1;
+        let words = |counters: &[u8]| -> Vec<u64> {
+            let bits = |counters: &[u8]| {
+                counters.iter().rev().fold(0, |word, counter| word << 1 | u64::from(*counter >= enough))
+            };
+            counters.chunks(64).map(bits).collect()
+        };
+        stats.hold((2 * len + len / 4 + deferred.bytes()) as u64);
+        let [one, two] = counters;
+        let first = words(&one);
+        drop(one);
+        let bitmaps = Bitmaps { words: [first, words(&two)], len };
+        Ok(CoarseCount { groups, threshold, bitmaps, deferred })
     }
-    let bitmap_bytes: usize = bitmaps.words.iter().map(|words| 8 * words.len()).sum();
-    stats.hold((table.bytes() / 2 * 3 + bitmap_bytes + deferred.bytes()) as u64);
-    Ok(())
+
+    /// Hands over all heavy pairs: counts exactly those whose buckets are heavy.
+    ///
+    /// A full table gives up the upper half of the hashes it was to hold and goes on with the lower half; the next scan begins
+    /// where this one ended. So the number of scans is what the table needs and nobody has to know it before.
+    fn count_candidates(
+        &self,
+        bytes: usize,
+        stats: &mut JoinStats,
+        candidates: &mut Candidates,
+    ) -> Result<(), SimilarError> {
+        let CoarseCount { groups, threshold, bitmaps, deferred } = self;
+        let mut push = |pair: u64| candidates.push((pair >> 32) as u32, pair as u32);
+        for (pair, _) in deferred.iter().filter(|(_, count)| count > threshold) {
+            push(pair)?;
+        }
+        // Half as much again while entries are given up.
+        let mut table = FingerprintTable::of_bytes((bytes / 3 * 2).min(bytes_for(groups)));
+        let mut from = 0u64;
+        loop {
+            let mut to = u64::MAX;
+            groups.scan(|documents| {
+                for (at, a) in documents.iter().enumerate() {
+                    for b in &documents[at + 1..] {
+                        let pair = pair_key(*a, *b);
+                        if !(from..=to).contains(&scramble(pair)) || !bitmaps.may_be_heavy(pair) {
+                            continue;
+                        }
+                        if let Some(count) = table.get_mut(pair) {
+                            *count = count.saturating_add(1);
+                            continue;
+                        }
+                        if deferred.get(pair) > 0 {
+                            continue;
+                        }
+                        while table.len() >= table.capacity() {
+                            // Different pairs have different hashes, so that halving always ends.
+                            to = from + (to - from) / 2;
+                            table.retain(|pair| (from..=to).contains(&scramble(pair)));
+                        }
+                        if (from..=to).contains(&scramble(pair)) {
+                            table.insert(pair, 1);
+                        }
+                    }
+                }
+                Ok(true)
+            })?;
+            stats.pairs_enumerated += groups.pairs;
+            stats.passes += 1;
+            stats.candidates += table.len() as u64;
+            for (pair, _) in table.iter().filter(|(_, count)| count >= threshold) {
+                push(pair)?;
+            }
+            if to == u64::MAX {
+                break;
+            }
+            table.clear();
+            from = to + 1;
+        }
+        let bitmap_bytes: usize = bitmaps.words.iter().map(|words| 8 * words.len()).sum();
+        stats.hold((table.bytes() / 2 * 3 + bitmap_bytes + deferred.bytes()) as u64);
+        stats.candidates += deferred.len() as u64;
+        Ok(())
+    }
 }

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
+use crate::{ChunkSets, Resources, SharedPair, SimilarError};
 use onionskin_core::SplitMix64;
 use onionskin_store::MemoryBudget;
 use onionskin_testkit::naive::naive_components;

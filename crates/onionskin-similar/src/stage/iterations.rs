@@ -11,6 +11,7 @@ use crate::paragraphs::duplicates_of_drawn;
 use crate::recall::Interval;
 use crate::sample::{Sample, subcollection};
 use crate::{Bits, ChunkSets, Resources, SharedPair, SimilarError};
+use onionskin_store::join::SortedCursor;
 use onionskin_store::raw::RawRecords;
 use onionskin_store::sort::{SortParams, Sorter};
 use serde::{Deserialize, Serialize};
@@ -92,20 +93,18 @@ pub(super) fn search(
     }
     // Original, text and document, of all clusters of two documents or more.
     let mut members = Sorter::<(u32, u32, u32)>::new(sort())?;
-    let mut of_texts = of_texts.finish()?.peekable();
+    let mut of_texts = SortedCursor::new(of_texts.finish()?);
     for text in originals.finish()? {
         let (text, original) = text?;
         // Texts before this one are equal to no other text.
-        while let Some(copy) = of_texts.next_if(|copy| copy.as_ref().map_or(true, |(of, _)| *of <= text)) {
-            let (of, doc) = copy?;
+        while let Some((of, doc)) = of_texts.next_if(|(of, _)| *of <= text)? {
             let original = if of == text { original } else { of };
             members.push((original, of, doc))?;
             members.push((original, of, of))?;
         }
         members.push((original, text, text))?;
     }
-    for copy in of_texts {
-        let (of, doc) = copy?;
+    while let Some((of, doc)) = of_texts.next()? {
         members.push((of, of, doc))?;
         members.push((of, of, of))?;
     }

@@ -7,6 +7,7 @@
 
 use crate::{Resources, SimilarError};
 use onionskin_store::Staging;
+use onionskin_store::join::SortedCursor;
 use onionskin_store::schema::LevelName;
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::table::Method;
@@ -115,13 +116,10 @@ fn equal_paragraphs(staging: &Staging, resources: &Resources) -> Result<Rows, Si
         by_centre.push((centre, doc))?;
     }
     let mut found = rows(resources)?;
-    let mut duplicates = duplicates.finish()?.peekable();
+    let mut duplicates = SortedCursor::new(duplicates.finish()?);
     let mut take = |before: Option<u32>, found: &mut Rows| -> Result<Option<u32>, SimilarError> {
         let mut last = None;
-        while let Some(pair) = duplicates
-            .next_if(|pair| pair.as_ref().map_or(true, |(doc, _)| before.is_none_or(|at| *doc <= at)))
-        {
-            let (doc, original) = pair?;
+        while let Some((doc, original)) = duplicates.next_if(|(doc, _)| before.is_none_or(|at| *doc <= at))? {
             found.push((doc, original))?;
             found.push((original, original))?;
             last = (before == Some(doc)).then_some(original);

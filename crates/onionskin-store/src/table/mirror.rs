@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch};
 
 use super::rows::{BATCH, flags, ids, maybe_words, row_table, shares, sizes, words};
 use super::typed::Columns;
-use super::{Input, PartMeta, PartWriter, TableError, TableReader};
+use super::{Input, PartMeta, PartWriter, TableError, TableReader, ValueProblem};
 use crate::schema::Table;
 
 /// A copy of a collection.
@@ -49,8 +49,50 @@ pub struct CollectionRow {
     pub newer: String,
 }
 
+/// What a page is in its replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Similar to the pages of the same slot in other replicas.
+    Copy,
+    /// Not there, but linked to, on another replica (Cho et al. 2000, section 4).
+    Virtual,
+    /// At the same place as the pages of its slot, but no longer similar to them.
+    Changed,
+    /// Of this replica alone.
+    Added,
+    /// A second URL of the page that has this slot.
+    Alias,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Role; 5] = [Role::Copy, Role::Virtual, Role::Changed, Role::Added, Role::Alias];
+
+    const KNOWN: &'static str = "copy, virtual, changed, added, alias";
+
+    /// The word in the table.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Copy => "copy",
+            Role::Virtual => "virtual",
+            Role::Changed => "changed",
+            Role::Added => "added",
+            Role::Alias => "alias",
+        }
+    }
+
+    fn parse(word: &str) -> Option<Role> {
+        Role::ALL.into_iter().find(|role| role.as_str() == word)
+    }
+
+    /// Whether a crawler that has the other replicas knows what the page says.
+    pub fn is_copy(self) -> bool {
+        matches!(self, Role::Copy | Role::Alias)
+    }
+}
+
 /// A page of a copy of a collection.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CollectionPageRow {
     /// The collection.
     pub group: u32,
@@ -62,8 +104,8 @@ pub struct CollectionPageRow {
     pub doc: u32,
     /// Whether it stands on another replica.
     pub is_virtual: bool,
-    /// What it is there: `copy`, `virtual`, `changed`, `added` or `alias`.
-    pub role: String,
+    /// What it is there.
+    pub role: Role,
 }
 
 /// A collection with all its copies.
@@ -213,15 +255,18 @@ row_table!(
         let doc = columns.ids("doc")?;
         let is_virtual = columns.typed("is_virtual", |array| array.as_boolean_opt())?;
         let role = columns.strings("role")?;
-        let row = |i: usize| CollectionPageRow {
-            group: group.value(i) as u32,
-            replica: replica.value(i) as u32,
-            slot: slot.value(i) as u32,
-            doc: doc.value(i) as u32,
-            is_virtual: is_virtual.value(i),
-            role: role.value(i).to_owned(),
+        let row = |i: usize| {
+            Ok(CollectionPageRow {
+                group: group.value(i) as u32,
+                replica: replica.value(i) as u32,
+                slot: slot.value(i) as u32,
+                doc: doc.value(i) as u32,
+                is_virtual: is_virtual.value(i),
+                role: Role::parse(role.value(i))
+                    .ok_or_else(|| columns.place("role").wrong(ValueProblem::Word { known: Role::KNOWN }))?,
+            })
         };
-        Ok((0..group.len()).map(row).collect())
+        (0..group.len()).map(row).collect()
     }
 );
 

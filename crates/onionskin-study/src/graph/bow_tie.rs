@@ -12,7 +12,7 @@
 //! one number a document of Pearce 2016). They come out with the last ones first, so that what is reached from where, and what reaches it, is handed on from
 //! component to component in that order, and links are never needed the other way round.
 
-use onionskin_similar::components::find;
+use onionskin_core::UnionFind;
 
 use super::{GraphError, LinkGraph};
 
@@ -300,21 +300,18 @@ fn weak_component(
     with: Option<usize>,
 ) -> Result<(impl Fn(usize) -> bool + use<>, u64), GraphError> {
     let nodes = graph.nodes();
-    let mut parent: Vec<u32> = (0..nodes).collect();
+    let mut sets = UnionFind::new(nodes);
     for doc in 0..nodes {
         for target in graph.targets(doc)? {
-            let (a, b) = (find(&mut parent, doc), find(&mut parent, *target));
-            parent[a.max(b) as usize] = a.min(b);
+            sets.join(doc, *target);
         }
     }
+    let roots = sets.into_roots();
     let mut sizes = vec![0u32; nodes as usize];
-    for doc in 0..nodes {
-        // Parents are smaller, so that theirs are settled already.
-        let root = parent[parent[doc as usize] as usize];
-        parent[doc as usize] = root;
-        sizes[root as usize] += 1;
+    for root in &roots {
+        sizes[*root as usize] += 1;
     }
     let largest = sizes.into_iter().max().unwrap_or(0);
-    let wanted = with.map(|doc| parent[doc]);
-    Ok((move |doc: usize| Some(parent[doc]) == wanted, u64::from(largest)))
+    let wanted = with.map(|doc| roots[doc]);
+    Ok((move |doc: usize| Some(roots[doc]) == wanted, u64::from(largest)))
 }

@@ -1,6 +1,8 @@
 //! From what is known of two crawls to a report of what has changed between them.
 
-use super::{Cell, Document, Headline, Section, Table, grouped, percent, plural};
+use onionskin_core::format::{grouped, percent, plural};
+
+use super::{Cell, Document, Headline, Section, Table};
 use crate::figure::{Bars, Figure};
 use crate::replication::{PartCounts, share};
 

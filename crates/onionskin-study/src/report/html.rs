@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use onionskin_core::format::grouped;
+
 use super::{Block, Cell, Document, Table, machine};
 use crate::figure::Ink;
 
@@ -32,7 +34,7 @@ pub fn html(document: &Document) -> String {
                 out,
                 "<div><dt>{}</dt><dd>{}</dd></div>",
                 escape(&headline.label),
-                escape(&headline.value.words())
+                number(&headline.value)
             );
         }
         out.push_str("</dl>\n");
@@ -111,7 +113,7 @@ fn write_table(out: &mut String, table: &Table) {
         let _ = write!(
             out,
             "<details><summary>{} more</summary><div class=\"table\" tabindex=\"0\"><table>",
-            super::grouped(rest.len() as u64)
+            grouped(rest.len() as u64)
         );
         head(out);
         write_rows(out, rest, &numeric);
@@ -130,19 +132,24 @@ fn write_rows(out: &mut String, rows: &[Vec<Cell>], numeric: &[bool]) {
     for row in rows {
         out.push_str("<tr>");
         for (cell, numeric) in row.iter().zip(numeric) {
-            let words = escape(&cell.words());
             let (class, inside) = match cell {
                 Cell::Address(address) => {
+                    let words = escape(address);
                     let is_web = address.starts_with("http://") || address.starts_with("https://");
                     let link = format!("<a href=\"{words}\" rel=\"noreferrer nofollow\">{words}</a>");
                     (" class=\"a\"", if is_web { link } else { words })
                 }
-                _ => (class(*numeric), words),
+                _ => (class(*numeric), number(cell)),
             };
             let _ = write!(out, "<td{class}>{inside}</td>");
         }
         out.push_str("</tr>\n");
     }
+}
+
+/// A cell: the sign of a percentage stays on the line of its number.
+fn number(cell: &Cell) -> String {
+    escape(&cell.words()).replace(" %", "\u{a0}%")
 }
 
 /// A sentence: the sign of a percentage stays on the line of its number, and what stands between backticks is code.

@@ -4,10 +4,12 @@ mod clusters;
 mod lists;
 mod web;
 
+use onionskin_core::format::{bytes, grouped, percent, plural, seconds};
+
 use self::clusters::{cluster_sizes, growth};
 use self::lists::{aliases, collections, sites};
 use self::web::connected;
-use super::{Cell, Document, Headline, Section, Table, bytes, grouped, percent, plural};
+use super::{Cell, Document, Headline, Section, Table};
 use crate::figure::{Bars, Figure};
 use crate::findings::{Findings, Level};
 use crate::replication::{REPLICA_CLASSES, class_name, share};
@@ -330,7 +332,7 @@ fn costs(findings: &Findings) -> Section {
         section.say("What the stages cost was not noted.");
     } else {
         let total: f64 = findings.costs.iter().map(|cost| cost.cpu_seconds).sum();
-        section.say(format!("All stages together took {} of processor time.", super::seconds(total)));
+        section.say(format!("All stages together took {} of processor time.", seconds(total)));
         let columns = [
             "Stage",
             "Of",

@@ -74,18 +74,13 @@ fn programs_get_the_same_numbers() {
 
 #[test]
 fn numbers_are_spelled_for_people() {
-    assert_eq!([0, 999, 1_000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    let words = |cells: &[Cell]| cells.iter().map(Cell::words).collect::<Vec<_>>();
     assert_eq!(
-        [0.0, 0.0004, 0.25, 0.9996, 1.0].map(percent),
-        ["0\u{a0}%", "0.040\u{a0}%", "25.0\u{a0}%", "100.0\u{a0}%", "100\u{a0}%"]
-    );
-    assert_eq!([12, 1_000, 1_500_000, 999_999_999].map(bytes), ["12 B", "1.0 kB", "1.5 MB", "1.0 GB"]);
-    assert_eq!(
-        [0.0042, 0.5, 61.0, 600.0, 9_000.0].map(seconds),
-        ["4.2 ms", "500 ms", "61.0 s", "10 min", "2.5 h"]
+        words(&[Cell::Count(1_234_567), Cell::Bytes(999_999_999), Cell::Seconds(0.0042)]),
+        ["1,234,567", "1.0 GB", "4.2 ms"]
     );
     assert_eq!(
-        (plural(1, "page", "pages"), plural(2_000, "page", "pages")),
-        ("1 page".into(), "2,000 pages".into())
+        words(&[Cell::Share(0.25), Cell::ShareBetween(0.5, 0.0004, 1.0), Cell::CountBetween(2e3, 0.0, 3e3)]),
+        ["25.0 %", "50.0 % (0.040 % to 100 %)", "2,000 (0 to 3,000)"]
     );
 }

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use crate::findings::Level;
 use crate::replication::{NO_SITE, PartCounts};
 use crate::report::{Changes, Fate, MirrorChanges, SiteChanges};
+use onionskin_store::join::SortedCursor;
 use onionskin_store::schema::LevelName;
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::{Atlas, MemoryBudget, TableName};
@@ -81,17 +82,14 @@ pub fn compare(params: &CompareParams, progress: &dyn Progress) -> Result<Change
     let mut sites = Sites::default();
     for (side, (study, atlas)) in (0u8..).zip(studies.iter().zip(&atlases)) {
         let numbers = sites.of(atlas)?;
-        let mut copies = study.copies(atlas, &level)?.peekable();
+        let mut copies = SortedCursor::new(study.copies(atlas, &level)?);
         let [documents, without] =
             [&mut changes.documents, &mut changes.without_address].map(|of| &mut of[usize::from(side)]);
         for batch in atlas.documents()?.only(&["url", "site", "text_fp"]) {
             for row in batch?.rows() {
                 *documents += 1;
                 let copied =
-                    match copies.next_if(|copy| copy.as_ref().map_or(true, |(doc, _)| *doc <= row.doc)) {
-                        None => false,
-                        Some(copy) => copy?.0 == row.doc,
-                    };
+                    copies.next_if(|(doc, _)| *doc <= row.doc)?.is_some_and(|(doc, _)| doc == row.doc);
                 if let Some(text) = row.text_fp {
                     by_text.push((text, side))?;
                 }

@@ -270,9 +270,9 @@ mod tests {
         let text = words.join(" ");
         let short = view(&text, &text, 100, Some(3));
         assert_eq!(short.lines().count(), 4, "{short}");
-        assert!(short.contains("… 1 994 words the same …") && short.contains("w1999"), "{short}");
+        assert!(short.contains("… 1,994 words the same …") && short.contains("w1999"), "{short}");
         let short = view(&text, "nothing like it", 100, Some(3));
-        assert!(short.contains("… 1 952 words more only here …"), "{short}");
+        assert!(short.contains("… 1,952 words more only here …"), "{short}");
         assert!(view(&text, &text, 100, None).lines().count() > 200);
     }
 

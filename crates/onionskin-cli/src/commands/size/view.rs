@@ -11,7 +11,7 @@ use onionskin_study::size::statistics::{Estimate, Interval};
 use onionskin_study::size::walk::{Rule, WalkParams, Walked};
 
 use super::{MethodArg, SizeArgs};
-use crate::output::{grouped, seconds, table};
+use crate::output::{grouped, percent, seconds, table};
 
 /// A, B, ... Z, then numbers.
 fn letter(at: usize) -> String {
@@ -19,10 +19,6 @@ fn letter(at: usize) -> String {
         Ok(at) if at < 26 => char::from(b'A' + at).to_string(),
         _ => format!("#{at}"),
     }
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", 100.0 * share)
 }
 
 fn percents(interval: Interval) -> String {

@@ -81,8 +81,8 @@ proptest! {
 
     #[test]
     fn unions_connect_what_was_joined(joins in prop::collection::vec((0_u32..20, 0_u32..20), 0..30)) {
-        let mut unions = Unions::new(20);
-        joins.iter().for_each(|(a, b)| unions.join(*a, *b));
+        let mut unions = onionskin_core::UnionFind::new(20);
+        joins.iter().for_each(|(a, b)| _ = unions.join(*a, *b));
         let naive = onionskin_testkit::naive::naive_components(20, joins.iter().map(|(a, b)| (*a as usize, *b as usize)));
         let roots: Vec<usize> = (0..20).map(|doc| unions.root(doc) as usize).collect();
         prop_assert_eq!(roots, naive);

@@ -12,7 +12,7 @@ use crate::avoid::{
 use crate::describe::Kind;
 use onionskin_similar::Bits;
 use onionskin_similar::SimilarRecord;
-use onionskin_store::table::CollectionRow;
+use onionskin_store::table::{CollectionRow, Role};
 use onionskin_store::{Atlas, MemoryBudget, StageName, TableName};
 
 use super::{AvoidError, Clusters, documents, open, replay};
@@ -203,7 +203,7 @@ fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(u32, bool)>, Bi
     let mut kept_slots: Vec<(u32, u32)> = Vec::new();
     for row in atlas.collection_pages()? {
         let row = row?;
-        if principals.get(&row.group) == Some(&row.replica) && row.role == "copy" {
+        if principals.get(&row.group) == Some(&row.replica) && row.role == Role::Copy {
             kept_slots.push((row.group, row.slot));
         }
     }
@@ -228,7 +228,7 @@ fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(u32, bool)>, Bi
                 here.members = members.len()..members.len();
             }
             let is_kept = kept_slots.binary_search(&(row.group, row.slot)).is_ok();
-            members.push((row.doc, is_kept && matches!(row.role.as_str(), "copy" | "alias")));
+            members.push((row.doc, is_kept && row.role.is_copy()));
             here.members.end = members.len();
         }
     }

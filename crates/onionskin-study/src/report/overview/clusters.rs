@@ -1,10 +1,12 @@
 //! Sizes and growth of clusters.
 
+use onionskin_core::format::{grouped, percent};
+
 use crate::figure::{Bars, Figure, LineSeries, Lines, SizeSeries, Sizes};
 use crate::findings::{Findings, Level};
 use crate::power_law::{PowerLaw, fit};
 use crate::replication::{PartCounts, SIZE_CLASSES, class_name, share};
-use crate::report::{Cell, Section, Table, grouped, percent};
+use crate::report::{Cell, Section, Table};
 
 /// Sizes in a table of a page; the figure has them all.
 const SIZES_LISTED: usize = 200;

@@ -1,9 +1,11 @@
 //! Collections, sites and aliases.
 
+use onionskin_core::format::{bytes, grouped, plural};
+
 use crate::figure::{Bars, Figure};
 use crate::findings::{Collections, Findings};
 use crate::replication::share;
-use crate::report::{Cell, Section, Table, bytes, grouped, plural};
+use crate::report::{Cell, Section, Table};
 
 pub(super) fn collections(findings: &Findings) -> Section {
     let mut section = Section::new("collections", "Replicated collections");

@@ -1,10 +1,12 @@
 //! What links lead to, and what they do not.
 
+use onionskin_core::format::{grouped, percent, plural};
+
 use crate::figure::{Bars, Figure, LineSeries, Lines};
 use crate::findings::{Findings, Level, WebParts};
 use crate::graph::Part;
 use crate::replication::{PartCounts, share};
-use crate::report::{Cell, Section, Table, grouped, percent, plural};
+use crate::report::{Cell, Section, Table};
 
 pub(super) fn connected(findings: &Findings, parts: &WebParts) -> Section {
     let mut section = Section::new("parts", "Connected and disconnected parts");

@@ -1,8 +1,11 @@
-//! A hash table from 64-bit keys to counts or places, that knows what it weighs.
+//! A hash table that knows what it weighs.
 
-/// Open addressing. A value of 0 marks a free slot, so that every key may occur.
-#[derive(Debug)]
-pub(crate) struct Table {
+/// From 64-bit fingerprints to counts, places or numbers, none of which is 0.
+///
+/// Open addressing with linear probing. A value of 0 marks a free slot, so that every key may occur.
+/// Keys should be fingerprints or the like: those in arithmetic progression would crowd.
+#[derive(Clone, Debug)]
+pub struct FingerprintTable {
     keys: Vec<u64>,
     values: Vec<u32>,
     len: usize,
@@ -12,29 +15,34 @@ pub(crate) struct Table {
 /// Bytes of a slot.
 const SLOT: usize = size_of::<u64>() + size_of::<u32>();
 
-impl Table {
+impl FingerprintTable {
     /// An empty table of about so many bytes: the largest power of two of slots that fits, 16 at least.
-    pub(crate) fn of_bytes(bytes: usize) -> Table {
+    pub fn of_bytes(bytes: usize) -> FingerprintTable {
         let slots = (bytes / SLOT).max(16);
-        Table::of_slots(1 << slots.ilog2())
+        FingerprintTable::of_slots(1 << slots.ilog2())
     }
 
-    fn of_slots(slots: usize) -> Table {
-        Table { keys: vec![0; slots], values: vec![0; slots], len: 0, shift: 64 - slots.ilog2() }
+    fn of_slots(slots: usize) -> FingerprintTable {
+        FingerprintTable { keys: vec![0; slots], values: vec![0; slots], len: 0, shift: 64 - slots.ilog2() }
     }
 
     /// Keys in it.
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// Keys that it has room for: three of four slots, beyond which searches become long.
-    pub(crate) fn capacity(&self) -> usize {
+    pub fn capacity(&self) -> usize {
         self.keys.len() / 4 * 3
     }
 
     /// Bytes held.
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.keys.len() * SLOT
     }
 
@@ -50,19 +58,19 @@ impl Table {
 
     /// The value of a key; 0 when it is not there.
     #[inline]
-    pub(crate) fn get(&self, key: u64) -> u32 {
+    pub fn get(&self, key: u64) -> u32 {
         self.values[self.slot(key)]
     }
 
     /// The value of a key that is there.
     #[inline]
-    pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut u32> {
+    pub fn get_mut(&mut self, key: u64) -> Option<&mut u32> {
         let slot = self.slot(key);
         Some(&mut self.values[slot]).filter(|value| **value != 0)
     }
 
     /// Sets the value of a key, not 0, and gives what it was. The caller sees to it that there is room.
-    pub(crate) fn insert(&mut self, key: u64, value: u32) -> u32 {
+    pub fn insert(&mut self, key: u64, value: u32) -> u32 {
         debug_assert!(value != 0 && self.len < self.keys.len() - 1);
         let slot = self.slot(key);
         self.keys[slot] = key;
@@ -72,8 +80,8 @@ impl Table {
     }
 
     /// Twice the slots.
-    pub(crate) fn grow(&mut self) {
-        let mut larger = Table::of_slots(self.keys.len() * 2);
+    pub fn grow(&mut self) {
+        let mut larger = FingerprintTable::of_slots(self.keys.len() * 2);
         for (key, value) in self.iter() {
             larger.insert(key, value);
         }
@@ -81,7 +89,7 @@ impl Table {
     }
 
     /// Keys and values, in the order of the slots.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u32)> {
         self.keys
             .iter()
             .zip(&self.values)
@@ -90,7 +98,7 @@ impl Table {
     }
 
     /// Keeps some of the keys. Holds those twice for a moment.
-    pub(crate) fn retain(&mut self, keep: impl Fn(u64) -> bool) {
+    pub fn retain(&mut self, keep: impl Fn(u64) -> bool) {
         let kept: Vec<(u64, u32)> = self.iter().filter(|(key, _)| keep(*key)).collect();
         self.clear();
         for (key, value) in kept {
@@ -99,7 +107,7 @@ impl Table {
     }
 
     /// Forgets everything.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.values.fill(0);
         self.len = 0;
     }
@@ -114,7 +122,7 @@ mod tests {
     proptest! {
         #[test]
         fn behaves_as_a_map(keys in prop::collection::vec(0u64..60, 0..200), keep in 0u64..60) {
-            let mut table = Table::of_bytes(0);
+            let mut table = FingerprintTable::of_bytes(0);
             let mut map = BTreeMap::new();
             for (at, key) in keys.iter().enumerate() {
                 if table.len() == table.capacity() {
