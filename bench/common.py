@@ -1,5 +1,6 @@
 """What the benches share: running programs and measuring them, texts to run them on, and what the machine is."""
 
+import datetime
 import json
 import os
 import pathlib
@@ -120,3 +121,27 @@ def machine(packages, crates=()):
         versions.update({crate["name"]: crate["version"] for crate in locked if crate["name"] in crates})
     load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
     return {"processor": name, "cores": os.cpu_count(), "system": platform.platform(), "load": load, "versions": versions}
+
+
+def commit():
+    """What was measured: a commit, with a mark where files differ from it; nothing outside a repository."""
+
+    def git(*arguments):
+        here = pathlib.Path(__file__).parent
+        return subprocess.run(["git", *arguments], cwd=here, check=True, capture_output=True, text=True).stdout.strip()
+
+    try:
+        changed = git("status", "--porcelain", "--untracked-files=no", "--", "..")
+        return git("rev-parse", "--short=12", "HEAD") + ("-changed" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def save(directory, name, result):
+    """Writes a result as `<date>-<name>.json`, with the day, the commit and the machine. The newest file of a name counts."""
+    date = datetime.date.today().isoformat()
+    told = {"date": date, "commit": commit(), "machine": result.get("machine") or machine([]), **result}
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{date}-{name}.json"
+    path.write_text(json.dumps(told, indent=1) + "\n")
+    print(f"written to {path}")

@@ -17,7 +17,7 @@ import common
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, help="also write the results into this directory, as <date>-mirror_search.json")
     parser.add_argument("--pages", type=int, default=625_000, help="pages of the smallest web")
     parser.add_argument("--links", type=int, default=11, help="links a page, about")
     parser.add_argument("--memory", default="2G")
@@ -54,7 +54,7 @@ def main():
         of = [row["nanoseconds_a_link"] for row in rows if row["merge"] == merge]
         print(f"{merge}: {of[0]} ns a link at 1x, {of[-1]} at 8x: {of[-1] / of[0]:.2f} times")
     if options.out:
-        options.out.write_text(json.dumps({"machine": common.machine([]), "memory": options.memory, "rows": rows}, indent=1) + "\n")
+        common.save(options.out, "mirror_search", {"memory": options.memory, "rows": rows})
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ are fingerprinted in Rust. That is why `shingles` is told apart.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import random
@@ -180,7 +179,7 @@ print(json.dumps({{"documents": len(seen), "new": new, "copies": copies, "second
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("bench/results/python.json"))
+    parser.add_argument("--out", type=pathlib.Path, help="also write the results into this directory, as <date>-python.json")
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--words", type=int, default=300)
     parser.add_argument("--seen", type=int, default=1_000_000, help="documents through Deduplicator; 0 leaves it out")
@@ -224,8 +223,8 @@ def main():
         result["deduplicator"] = deduplicate(options.seen, 10_000)
         told = result["deduplicator"]
         print(f"Deduplicator: {told['documents']:,} documents, {told['documents_per_second']:,.0f}/s, {told['peak_memory'] / 1e6:.0f} MB at most")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(result, indent=1) + "\n")
+    if options.out:
+        common.save(options.out, "python", result)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from common import best, generate, library_texts, onionskin, write_jsonl
+from common import best, generate, library_texts, machine, onionskin, save, write_jsonl
 
 RECIPE = "w5-rabin64-t128"
 FEATURES = "w4-rabin64-6x14r2"
@@ -104,7 +104,7 @@ def datatrove():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--mb", type=int, default=64)
-    parser.add_argument("--out", type=pathlib.Path, help="write the results here as JSON as well")
+    parser.add_argument("--out", type=pathlib.Path, help="also write the results into this directory, as <date>-scan.json")
     arguments = parser.parse_args()
     results = []
 
@@ -173,8 +173,8 @@ def main():
         row(f"whole scan, {FEATURES}", measure_scan("scan", [warc], FEATURES, folder), volume, documents, "process")
         row("whole scan, default recipe", measure_scan("scan", [warc], DEFAULT, folder), volume, documents, "process")
     if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+        packages = ["datasketch", "rensa", "datatrove", "numpy"]
+        save(arguments.out, "scan", {"machine": machine(packages, ["onionskin"]), "rows": results})
 
 
 if __name__ == "__main__":

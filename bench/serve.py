@@ -92,7 +92,7 @@ def silent(port, wanted):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path, help="also write the results into this directory, as <date>-serve.json")
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=40_000)
     parser.add_argument("--connections", type=int, default=50)
@@ -137,8 +137,7 @@ def main():
         for key, value in result.items():
             print(f"{key}: {value}")
         if options.out:
-            options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(json.dumps(result, indent=1) + "\n")
+            common.save(options.out, "serve", result)
 
 
 if __name__ == "__main__":

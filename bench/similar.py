@@ -17,7 +17,7 @@ import shutil
 import sys
 import tempfile
 
-from common import ONE_THREAD, best, fastest, generate, library_texts, machine, measure, onionskin, write_jsonl
+from common import ONE_THREAD, best, fastest, generate, library_texts, machine, measure, onionskin, save, write_jsonl
 from peers import SIZE, THRESHOLD, shingles
 
 # The fewest features of five minima that miss at most one in two hundred of the pairs that are exactly at the threshold: what a search allows itself where it has minima to choose from.
@@ -319,7 +319,7 @@ def main():
     parser.add_argument("--growth-mb", type=float, default=50, help="the smallest of the webs that grow; 0 for none")
     parser.add_argument("--only", help="peers to run, with commas between them; all by default")
     parser.add_argument("--no-real", action="store_true", help="leave out real text")
-    parser.add_argument("--out", type=pathlib.Path, help="write the results here as JSON as well")
+    parser.add_argument("--out", type=pathlib.Path, help="also write the results into this directory, as <date>-similar.json")
     arguments = parser.parse_args()
     engines = [engine for engine in ENGINES if not arguments.only or engine[0] in arguments.only.split(",")]
     if importlib.util.find_spec("pyspark") is None and any(engine[0] == "spark" for engine in engines):
@@ -357,8 +357,7 @@ def main():
     for line in UNFAIR:
         print(f"- {line}")
     if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(results, indent=1) + "\n")
+        save(arguments.out, "similar", results)
 
 
 if __name__ == "__main__":

@@ -107,16 +107,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pages", type=int, nargs=2, default=[50_000, 200_000])
     parser.add_argument("--executors", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--out", default="-")
+    parser.add_argument("--out", type=pathlib.Path, help="also write the results into this directory, as <date>-spark.json")
     parser.add_argument("--folder", default=None, help="keep webs and atlases here")
     parser.add_argument("--job", nargs=4, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.job:
         return run_job(given.job[0], given.job[1], int(given.job[2]), given.job[3])
+    # Not at the top: jobs run without this directory in the path.
+    import common
+
     program = os.environ["ONIONSKIN"]
     folder = pathlib.Path(given.folder or tempfile.mkdtemp(prefix="onionskin-spark-"))
     folder.mkdir(parents=True, exist_ok=True)
-    result = {"machine": {"cores": os.cpu_count()}, "runs": []}
+    result = {"machine": common.machine(["pyspark", "pandas", "pyarrow"]), "runs": []}
     times = {}
     for pages in given.pages:
         web = folder / f"web-{pages}"
@@ -158,11 +161,10 @@ def main():
     cost = one["seconds_per_page_and_executor"] / local_per_page
     result["model"] = {"by_executors": model, "program_seconds_per_page": local_per_page, "cost_executors": cost}
     print(f"the program: {1e3 * local_per_page:.3f} ms a page; COST: {cost:.1f} executors of one core keep up with it")
-    text = json.dumps(result, indent=2)
-    if given.out == "-":
-        print(text)
+    if given.out:
+        common.save(given.out, "spark", result)
     else:
-        pathlib.Path(given.out).write_text(text + "\n")
+        print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,11 @@
 //! clock starts, as they are for peers.
 //!
 //! `onionskin-bench web PAGES LINKS ATLAS` makes an atlas of linked pages without texts, for the search for mirrors.
+//!
+//! `onionskin-bench seen DIRECTORY DOCUMENTS...` fills an index of seen documents up to each of the numbers and measures it.
 #![allow(clippy::print_stdout, reason = "a tool for people and scripts")]
 
+mod seen;
 mod web;
 
 use std::hint::black_box;
@@ -69,6 +72,13 @@ fn main() -> anyhow::Result<()> {
         let pages = arguments.next().context(usage)?.parse()?;
         let links = arguments.next().context(usage)?.parse()?;
         return web::write(pages, links, arguments.next().context(usage)?.as_ref());
+    }
+    if stage == "seen" {
+        let usage = "usage: onionskin-bench seen DIRECTORY DOCUMENTS...";
+        let directory = arguments.next().context(usage)?;
+        let sizes: Vec<u64> = arguments.map(|size| size.parse()).collect::<Result<_, _>>()?;
+        anyhow::ensure!(!sizes.is_empty(), usage);
+        return seen::measure(directory.as_ref(), &sizes);
     }
     let recipe: Recipe = arguments.next().context(usage)?.parse()?;
     let inputs: Vec<String> = arguments.collect();

@@ -17,6 +17,9 @@ const PEERS: &[&str] = &[
     "pyarrow",
 ];
 
+/// Where scripts write what they measured, one file per bench and day.
+const RESULTS: &str = "bench/results";
+
 /// The scan in parts and whole, against the signature stage of peers.
 pub(crate) fn scan(options: &[&str]) -> anyhow::Result<()> {
     run("scan", options)
@@ -46,7 +49,7 @@ pub(crate) fn serve(options: &[&str]) -> anyhow::Result<()> {
 pub(crate) fn python_calls(options: &[&str]) -> anyhow::Result<()> {
     let interpreter = python("python-bench-package", &["datasketch==2.0.0", "numpy", "rensa"])?;
     package::install(&interpreter, &package::wheel("release")?)?;
-    let mut arguments = vec!["bench/python.py", "--out", "bench/results/python.json"];
+    let mut arguments = vec!["bench/python.py", "--out", RESULTS];
     arguments.extend(options);
     step("bench python", &mut command(&interpreter, &arguments))
 }
@@ -56,7 +59,7 @@ pub(crate) fn spark(options: &[&str]) -> anyhow::Result<()> {
     let interpreter = python("python-bench-spark", &["pyspark==4.3.0", "pandas<3", "pyarrow"])?;
     package::install(&interpreter, &package::wheel("release")?)?;
     step("release build", &mut command("cargo", &["build", "--release", "-p", "onionskin-cli"]))?;
-    let mut arguments = vec!["bench/spark.py", "--out", "bench/results/spark.json"];
+    let mut arguments = vec!["bench/spark.py", "--out", RESULTS];
     arguments.extend(options);
     let program = root().join("target/release/onionskin");
     step("bench spark", command(&interpreter, &arguments).env("ONIONSKIN", program))
@@ -68,8 +71,7 @@ fn run(name: &str, options: &[&str]) -> anyhow::Result<()> {
     let build = ["build", "--release", "-p", "onionskin-cli", "-p", "onionskin-bench"];
     step("release build", &mut command("cargo", &build))?;
     let script = format!("bench/{name}.py");
-    let results = format!("bench/results/{name}.json");
-    let mut arguments = vec![script.as_str(), "--out", &results];
+    let mut arguments = vec![script.as_str(), "--out", RESULTS];
     arguments.extend(options);
     let target = root().join("target");
     step(

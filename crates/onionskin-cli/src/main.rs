@@ -5,6 +5,7 @@
 mod allocator;
 mod args;
 mod commands;
+mod hints;
 mod output;
 mod progress;
 
@@ -100,15 +101,7 @@ fn run(args: &Args) -> anyhow::Result<Exit> {
 fn complain(error: &anyhow::Error) {
     let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let (on, off) = if colour { ("\x1b[1;31m", "\x1b[0m") } else { ("", "") };
-    // Each cause once: transparent errors repeat the text of what they wrap.
-    let mut said = String::new();
-    for cause in error.chain() {
-        let text = cause.to_string();
-        if !said.contains(&text) {
-            said = if said.is_empty() { text } else { format!("{said}: {text}") };
-        }
-    }
-    eprintln!("{on}error:{off} {said}");
+    eprintln!("{on}error:{off} {}", hints::message(error));
 }
 
 /// A reader such as `head` that has seen enough is no error.

@@ -51,7 +51,7 @@ pub enum DiscoverError {
     },
     /// A file of a kind we cannot read, named by itself.
     #[error(
-        "{input}: neither text nor a format that is known\nhint: say which with --format, if it is one of {known}"
+        "{input}: neither text nor a format that is known\nhint: name the format, if it is one of {known}"
     )]
     UnknownFormat {
         /// The input as given.
@@ -60,7 +60,7 @@ pub enum DiscoverError {
         known: String,
     },
     /// A remote address in a build without remote stores.
-    #[error("{input}: this build reads local files only\nhint: build with `--features remote`")]
+    #[error("{input}: this build reads local files only\nhint: use a build with the feature `remote`")]
     RemoteNotBuilt {
         /// The input as given.
         input: String,

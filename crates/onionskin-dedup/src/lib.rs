@@ -260,7 +260,7 @@ pub enum DedupError {
         centre: u32,
     },
     /// The input is not where it was.
-    #[error("{name}: not found at {}: {source}\nhint: --base names the folder that inputs were moved to", path.display())]
+    #[error("{name}: not found at {}: {source}\nhint: name the folder that inputs were moved to", path.display())]
     Gone {
         /// The input.
         name: String,
@@ -308,9 +308,7 @@ pub enum DedupError {
         offset: u64,
     },
     /// The input cannot be copied.
-    #[error(
-        "{name} cannot be copied: {why}\nhint: --shards chooses which formats are copied, `--shards none` writes only the lists"
-    )]
+    #[error("{name} cannot be copied: {why}\nhint: choose which formats are copied, or write only the lists")]
     NotCopied {
         /// The input.
         name: String,
@@ -318,7 +316,7 @@ pub enum DedupError {
         why: &'static str,
     },
     /// Two inputs would become one file.
-    #[error("{first} and {second} would both be copied to {to}\nhint: `--shards none` writes only the lists")]
+    #[error("{first} and {second} would both be copied to {to}\nhint: write only the lists")]
     SamePlace {
         /// An input.
         first: String,

@@ -49,7 +49,7 @@ fn documents_ascend_whatever_the_clusters() {
 fn chains_are_refused() {
     let error = read(&bench(&[exact(0, &[1])], "transitive"), MemoryBudget::from_mib(1)).unwrap_err();
     assert!(matches!(error, MembershipError::Transitive));
-    assert!(error.to_string().contains("--cluster centred"), "{error}");
+    assert!(error.to_string().contains("again with centred clusters"), "{error}");
 }
 
 #[test]

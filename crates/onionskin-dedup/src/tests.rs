@@ -133,7 +133,7 @@ fn inputs_that_changed_are_named() {
         assert!(!bench.path("out").exists(), "nothing is left behind");
     };
     let input = |bench: &Bench| bench.path("in/a.jsonl");
-    check(&|bench| fs::remove_file(input(bench)).unwrap(), &["a.jsonl", "not found", "--base"]);
+    check(&|bench| fs::remove_file(input(bench)).unwrap(), &["a.jsonl", "not found", "moved to"]);
     check(&|bench| fs::write(input(bench), &LINES[..200]).unwrap(), &["a.jsonl", "200 bytes", "scan again"]);
     // The same length, other lines.
     let moved = LINES.replace("\n", " ");

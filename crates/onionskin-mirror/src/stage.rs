@@ -192,8 +192,7 @@ pub fn collections(
 ) -> Result<CollectionsSummary, SimilarError> {
     TooLittleMemory::check(StageName::Collections, params.memory, CollectionsParams::LEAST_MEMORY)?;
     if params.merge == Merge::Tolerant && !params.single_site {
-        let words = "tolerant merging needs replicas on single sites\nhint: --merge extended or strict go with --any-site";
-        return Err(SimilarError::Parameters(words.to_owned()));
+        return Err(SimilarError::TolerantAnySite);
     }
     let atlas = Atlas::open(&params.atlas)?;
     for (table, stage) in [(TableName::Links, "scan"), (params.trivial.table(), "similar")] {

@@ -31,9 +31,12 @@ create_exception!(
     "Another process writes there. Trying again later helps."
 );
 
+/// Between a message and its hint.
+const HINT: &str = "\nhint: ";
+
 /// A mistake in an argument.
 pub(crate) fn value_error(error: impl std::fmt::Display) -> PyErr {
-    PyValueError::new_err(in_python(&error.to_string()))
+    PyValueError::new_err(error.to_string())
 }
 
 /// What a caller may want to tell apart.
@@ -110,17 +113,20 @@ fn cause(error: &(dyn Error + 'static)) -> Cause {
 
 /// What went wrong, by kind.
 pub(crate) fn raise(error: &(dyn Error + 'static)) -> PyErr {
-    let mut text = error.to_string();
+    let (mut text, mut hint) = split(error);
     let mut source = error.source();
     while let Some(error) = source {
-        let said = error.to_string();
+        let (said, advice) = split(error);
         if !text.contains(&said) {
             text = format!("{text}: {said}");
         }
+        hint = hint.or(advice);
         source = error.source();
     }
-    let text = in_python(&text);
-    let hint = text.split_once("\nhint: ").map(|(_, hint)| hint.to_owned());
+    let hint = crate::hints::of(error).or(hint);
+    if let Some(hint) = &hint {
+        text = format!("{text}{HINT}{hint}");
+    }
     let raised = match cause(error) {
         Cause::Busy => BusyError::new_err(text),
         Cause::Atlas => AtlasError::new_err(text),
@@ -134,37 +140,16 @@ pub(crate) fn raise(error: &(dyn Error + 'static)) -> PyErr {
     raised
 }
 
+/// The message of an error and its hint.
+fn split(error: &(dyn Error + 'static)) -> (String, Option<String>) {
+    let text = error.to_string();
+    match text.split_once(HINT) {
+        Some((text, hint)) => (text.to_owned(), Some(hint.to_owned())),
+        None => (text, None),
+    }
+}
+
 /// The same for a boxed or plain error.
 pub(crate) fn failed<E: Error + 'static>(error: E) -> PyErr {
     raise(&error)
-}
-
-/// Hints speak of flags; here they are keyword arguments.
-fn in_python(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("--") {
-        let end = after.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(after.len());
-        let (flag, tail) = after.split_at(end);
-        let begins = before.is_empty() || before.ends_with([' ', '`', '(', '\n']);
-        out.push_str(before);
-        match flag {
-            "" => out.push_str("--"),
-            _ if !begins => {
-                out.push_str("--");
-                out.push_str(flag);
-            }
-            "overwrite" | "exact" | "annotate" | "noise" => {
-                out.push_str(flag);
-                out.push_str("=True");
-            }
-            _ => {
-                out.push_str(&flag.replace('-', "_"));
-                out.push('=');
-            }
-        }
-        rest = tail;
-    }
-    out.push_str(rest);
-    out
 }

@@ -3,6 +3,7 @@
 mod arrow;
 mod error;
 mod explain;
+mod hints;
 mod minhash;
 mod progress;
 mod recipe;

@@ -87,7 +87,14 @@ def test_errors_have_kinds_and_hints(make_web: Callable[..., Path], tmp_path: Pa
     with pytest.raises(onionskin.OnionskinError) as raised:
         onionskin.scan(web, tmp_path / "atlas", seed=2)
     assert "overwrite" in str(raised.value) and "--" not in str(raised.value)
-    assert raised.value.hint is not None
+    assert raised.value.hint == "use another folder, or overwrite=True"
+    onionskin.similar(tmp_path / "atlas", cluster="transitive")
+    with pytest.raises(onionskin.OnionskinError) as raised:
+        onionskin.dedup(tmp_path / "atlas", tmp_path / "out")
+    assert "cluster=\"centred\"" in (raised.value.hint or ""), raised.value
+    with pytest.raises(onionskin.OnionskinError) as raised:
+        onionskin.collections(tmp_path / "atlas", any_site=True)
+    assert "any_site=True" in (raised.value.hint or ""), raised.value
     for wrong in ({"method": "guess"}, {"threshold": 3}, {"cluster": "round"}, {"keep": "mine"}, {"memory": "much"}, {"threads": 0}):
         with pytest.raises(ValueError):
             onionskin.similar(tmp_path / "atlas", **wrong)  # type: ignore[arg-type]

@@ -172,7 +172,7 @@ pub enum ScanError {
     #[error(transparent)]
     Discover(#[from] DiscoverError),
     /// The earlier run cannot be taken up.
-    #[error("{0}\nhint: --overwrite starts over")]
+    #[error("{0}\nhint: start over with overwrite")]
     Resume(#[from] ResumeError),
     /// The atlas cannot be written.
     #[error(transparent)]

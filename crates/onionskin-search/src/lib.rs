@@ -73,9 +73,7 @@ pub enum SearchError {
         source: io::Error,
     },
     /// Clusters and collections do not fit.
-    #[error(
-        "clusters and collections take {needed} bytes, and {budget} are allowed\nhint: give more with --memory"
-    )]
+    #[error("clusters and collections take {needed} bytes, and {budget} are allowed\nhint: give more memory")]
     Memory {
         /// Bytes needed.
         needed: u64,

@@ -41,6 +41,43 @@ pub enum SimilarError {
         /// What to do.
         hint: String,
     },
+    /// The scan kept nothing that candidates can be found by.
+    #[error(
+        "the atlas has no {what}, which the search by features needs; it was scanned with the recipe {recipe}\nhint: scan again with a recipe that has +sketch, or search without features"
+    )]
+    NoFeatures {
+        /// What is missing.
+        what: String,
+        /// The recipe of the scan.
+        recipe: String,
+    },
+    /// The atlas has no pairs below the threshold of the search that found them.
+    #[error(
+        "pairs were kept from {stored} on, so there are none for {wanted}\nhint: run the search again with the lower threshold"
+    )]
+    BelowStored {
+        /// The threshold of the search.
+        stored: f64,
+        /// The threshold that was asked for.
+        wanted: f64,
+    },
+    /// A component of linked pages is larger than the memory.
+    #[error(
+        "a component of {pages} pages and {links} links needs {mib} MiB of memory\nhint: give more memory, or merge strictly"
+    )]
+    LargeComponent {
+        /// Its pages.
+        pages: usize,
+        /// Its links.
+        links: u64,
+        /// MiB it needs.
+        mib: u64,
+    },
+    /// Tolerant merging of replicas that spread over sites.
+    #[error(
+        "tolerant merging needs replicas on single sites\nhint: extended and strict merging go with any site"
+    )]
+    TolerantAnySite,
     /// A text that was to be compared cannot be read again.
     #[error("{input} cannot be read again: {reason}\nhint: {hint}")]
     Input {

@@ -47,7 +47,7 @@ pub enum MembershipError {
     Sort(Box<SortError>),
     /// The clusters are chains.
     #[error(
-        "the clusters are transitive: their members need not resemble the one that is kept\nhint: anything that deletes uses centred clusters; run `onionskin similar` with --cluster centred"
+        "the clusters are transitive: their members need not resemble the one that is kept\nhint: anything that deletes uses centred clusters; run the search again with centred clusters"
     )]
     Transitive,
     /// Clusters could not be made from pairs.

@@ -22,9 +22,11 @@
 //! The crates behind these functions are re-exported as modules, so a program depends on `onionskin`
 //! alone.
 
+mod causes;
 pub mod run;
 pub mod seen;
 
+pub use causes::causes;
 pub use onionskin_core as core;
 pub use onionskin_corpus as corpus;
 pub use onionskin_dedup as dedup;

@@ -8,6 +8,8 @@ mod dedup;
 mod digests;
 mod evaluate;
 mod explain;
+#[cfg(feature = "serve")]
+mod golden;
 mod kill;
 mod report;
 mod run;

@@ -1,6 +1,6 @@
 //! How big crawls, lists and engines are against each other, as people ask for it.
 
-mod server;
+pub mod server;
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -17,7 +17,7 @@ fn scramble(x: u64) -> u64 {
 }
 
 /// Forty to eighty words out of a thousand, in letters only.
-fn text(page: u64) -> String {
+pub fn text(page: u64) -> String {
     let words = 40 + scramble(page) % 41;
     let word = |n: u64| {
         let mut number = scramble(page * 1_000 + n) % 1_000;
@@ -31,7 +31,7 @@ fn text(page: u64) -> String {
     (0..words).map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn url(page: u64) -> String {
+pub fn url(page: u64) -> String {
     format!("http://p{}.example/{page}", page % 7)
 }
 

@@ -96,7 +96,7 @@ fn what_is_not_there_or_not_ours() {
 fn remote_inputs_say_how_to_build_for_them() {
     for input in ["s3://bucket/key", "gs://bucket/key", "https://example.org/x.jsonl"] {
         let error = discover(&[input.to_owned()], &Options::default()).unwrap_err().to_string();
-        assert!(error.starts_with(input) && error.contains("--features remote"), "{error}");
+        assert!(error.starts_with(input) && error.contains("the feature `remote`"), "{error}");
     }
 }
 

@@ -186,7 +186,8 @@ fn counts_are_those_of_the_naive_judge() {
     let share = || prop::sample::select(vec![0.55, 0.75, 0.9, 0.97, 1.0]);
     let pairs = || prop::collection::vec((doc(), doc(), share(), any::<bool>()), 0..12);
     let strategy = (pairs(), pairs(), prop::collection::vec(0_usize..4, DOCUMENTS as usize), share());
-    let mut runner = TestRunner::new(Config { cases: 48, failure_persistence: None, ..Config::default() });
+    let config = Config { cases: 48, source_file: Some(file!()), ..Config::default() };
+    let mut runner = TestRunner::new(config);
     let ordered = |pairs: &[(u32, u32, f64, bool)]| {
         let kept = pairs.iter().filter(|(a, b, ..)| a != b);
         kept.map(|&(a, b, r, exact)| ((a.min(b), a.max(b)), (if exact { 1.0 } else { r }, exact)))

@@ -39,7 +39,7 @@ fn pieces() -> impl Strategy<Value = Vec<(String, Option<Break>)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
     fn pieces_become_lines(pieces in pieces(), keep_lines: bool) {

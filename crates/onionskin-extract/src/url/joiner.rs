@@ -156,7 +156,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig::with_cases(3000))]
 
         #[test]
         fn by_hand_as_by_the_parser(path in "[a/.%~7eE2?]{0,12}", reference in "[ab/.~:%2e?\\\\-]{0,10}") {

@@ -172,7 +172,7 @@ fn common_addresses_are_plainly_normal() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn a_normal_form_is_its_own(path in "[a-zA-Z0-9%/.?&=;:@~\\\\ é+-]{0,40}", host in "[a-zA-Z0-9.-]{1,12}") {

@@ -90,10 +90,7 @@ fn batch_len(members: &[(u32, u32)], links_of: &[u32], room: u64) -> Result<usiz
         let links = u64::from(links_of[component[0].0 as usize]);
         let bytes = component.len() as u64 * (PAGE_BYTES + TEXT_BYTES) + links * LINK_BYTES;
         if bytes > room {
-            let (pages, mib) = (component.len(), bytes >> 20);
-            return Err(SimilarError::Parameters(format!(
-                "a component of {pages} pages and {links} links needs {mib} MiB of memory\nhint: give more with --memory, or use --merge strict"
-            )));
+            return Err(SimilarError::LargeComponent { pages: component.len(), links, mib: bytes >> 20 });
         }
         if len > 0 && held + bytes > room {
             break;

@@ -389,7 +389,9 @@ fn what_is_missing_is_told() {
     assert_eq!(made.check(), CheckReport::default());
     let mut params = made.params(Merge::Tolerant);
     params.single_site = false;
-    assert!(collections(&params, &Quiet).unwrap_err().to_string().contains("--merge extended"));
+    assert!(
+        collections(&params, &Quiet).unwrap_err().to_string().contains("hint: extended and strict merging")
+    );
     params = made.params(Merge::Strict);
     params.memory = MemoryBudget::from_mib(8);
     assert!(collections(&params, &Quiet).unwrap_err().to_string().contains("at least 64M"));

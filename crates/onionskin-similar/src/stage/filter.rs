@@ -60,12 +60,7 @@ impl FilterChoice {
             from_sketches,
             at_threshold: filter.acceptance(threshold),
         };
-        let missing = |what: String| SimilarError::Missing {
-            what,
-            method: "the search by features".to_owned(),
-            recipe: recipe.to_string(),
-            hint: "scan again with a recipe that has +sketch, or search with --exact".to_owned(),
-        };
+        let missing = |what: String| SimilarError::NoFeatures { what, recipe: recipe.to_string() };
         match wanted {
             Some(filter) if own.is_some_and(|own| own.has_features_of(filter)) => Ok(choice(filter, false)),
             Some(filter) if filter.permutations() <= minima => Ok(choice(filter, true)),

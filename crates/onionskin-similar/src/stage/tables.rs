@@ -234,9 +234,7 @@ pub fn recluster(
     if let (Some(wanted), Some(stored)) = (wanted.threshold, stored)
         && wanted < stored
     {
-        return Err(SimilarError::Parameters(format!(
-            "pairs were kept from {stored} on, so there are none for {wanted}\nhint: run similar with --threshold {wanted}"
-        )));
+        return Err(SimilarError::BelowStored { stored, wanted });
     }
     let documents = atlas.table(&TableName::Documents)?.rows;
     // Copies again from the documents: a pair does not say which of the two is the centre. Eight bytes a copy.

@@ -427,7 +427,7 @@ fn survivors_and_other_thresholds_from_stored_pairs() {
     wanted.threshold = Some(0.5);
     let atlas = Atlas::open(made.atlas()).unwrap();
     let error = recluster(&atlas, &wanted, &resources, &mut Kept::default()).unwrap_err().to_string();
-    assert!(error.contains("--threshold 0.5"), "{error}");
+    assert!(error.contains("none for 0.5\nhint: ") && error.contains("lower threshold"), "{error}");
 }
 
 #[test]

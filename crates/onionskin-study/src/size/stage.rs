@@ -155,19 +155,19 @@ pub enum SizeError {
     #[error(transparent)]
     Seen(#[from] SeenError),
     /// An index of seen documents without addresses.
-    #[error("{name} keeps numbers for documents and no addresses to compare\nhint: --by text")]
+    #[error("{name} keeps numbers for documents and no addresses to compare\nhint: compare by text")]
     NoAddresses {
         /// The index.
         name: String,
     },
     /// A list of addresses has no contents.
-    #[error("{name} is a list of addresses and has no contents to compare\nhint: --by url")]
+    #[error("{name} is a list of addresses and has no contents to compare\nhint: compare by URL")]
     NoContents {
         /// The list.
         name: String,
     },
     /// Atlases whose numbers mean different things.
-    #[error("{a} and {b} cannot be compared {what}: {why}\nhint: {hint}")]
+    #[error("{a} and {b} cannot be compared {what}: {why}\nhint: {remedy}")]
     Incomparable {
         /// One.
         a: String,
@@ -178,11 +178,11 @@ pub enum SizeError {
         /// Why not.
         why: String,
         /// What to do.
-        hint: &'static str,
+        remedy: Remedy,
     },
     /// Engines need words.
     #[error(
-        "an engine needs words to be asked for: {why}\nhint: give --lexicon, or an atlas with --texts whose inputs are still there"
+        "an engine needs words to be asked for: {why}\nhint: give a lexicon, or an atlas whose inputs are still there"
     )]
     NoWords {
         /// Why there are none.
@@ -206,6 +206,33 @@ pub enum SizeError {
     /// Texts cannot be read.
     #[error("{0}")]
     Texts(MemberFailure),
+}
+
+/// What to do about members that cannot be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Scan with sketches, or compare by text.
+    SketchesOrText,
+    /// Compare by text or by URL.
+    TextOrUrl,
+    /// Compare by URL.
+    Url,
+    /// Scan both with one recipe, or compare by text.
+    AlikeOrText,
+    /// Scan both with one recipe, or compare by URL.
+    AlikeOrUrl,
+}
+
+impl std::fmt::Display for Remedy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Remedy::SketchesOrText => "scan with a recipe that has +sketch, or compare by text",
+            Remedy::TextOrUrl => "indexes of seen documents are compared by text or by URL",
+            Remedy::Url => "compare by URL",
+            Remedy::AlikeOrText => "compare by text, or scan both alike",
+            Remedy::AlikeOrUrl => "compare by URL, or scan both alike",
+        })
+    }
 }
 
 impl From<AtlasError> for SizeError {
@@ -374,7 +401,7 @@ struct Compared {
     /// Has minima of all documents.
     sketches: bool,
     /// What to do where there are none.
-    hint: &'static str,
+    remedy: Remedy,
 }
 
 impl Compared {
@@ -386,7 +413,7 @@ impl Compared {
             recipe,
             seed: atlas.manifest().seed,
             sketches: !bottom && atlas.has(&TableName::Sketches),
-            hint: "scan with a recipe that has +sketch, or use --by text",
+            remedy: Remedy::SketchesOrText,
         })
     }
 
@@ -398,7 +425,7 @@ impl Compared {
             seed: params.seed,
             // Copies have none, whatever is kept of others.
             sketches: false,
-            hint: "indexes of seen documents are compared with --by text or --by url",
+            remedy: Remedy::TextOrUrl,
         }
     }
 }
@@ -433,7 +460,7 @@ fn choose(
             b: index.name().to_owned(),
             what: "by text",
             why: "an engine is checked by whole fingerprints of texts, and an index keeps 48 bits".to_owned(),
-            hint: "use --by url",
+            remedy: Remedy::Url,
         });
     }
     let mut compared = Vec::new();
@@ -455,13 +482,13 @@ fn choose(
 fn comparable(all: &[Compared], sketches: bool) -> Result<(), SizeError> {
     let Some((first, others)) = all.split_first() else { return Ok(()) };
     if let Some(without) = all.iter().find(|one| sketches && !one.sketches) {
-        let Compared { name, recipe, hint, .. } = without;
+        let Compared { name, recipe, remedy, .. } = without;
         return Err(SizeError::Incomparable {
             a: first.name.clone(),
             b: name.clone(),
             what: "by near copies",
             why: format!("{name} keeps no minima, or not of all documents (recipe {recipe})"),
-            hint,
+            remedy: *remedy,
         });
     }
     for other in others {
@@ -476,11 +503,7 @@ fn comparable(all: &[Compared], sketches: bool) -> Result<(), SizeError> {
                 b: other.name.clone(),
                 what: if sketches { "by near copies" } else { "by text" },
                 why: format!("recipes {a} and {b}, seeds {} and {}", first.seed, other.seed),
-                hint: if words {
-                    "use --by text, or scan both alike"
-                } else {
-                    "use --by url, or scan both alike"
-                },
+                remedy: if words { Remedy::AlikeOrText } else { Remedy::AlikeOrUrl },
             });
         }
     }

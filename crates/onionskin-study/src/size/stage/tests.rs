@@ -135,7 +135,7 @@ fn what_cannot_be_compared_is_told() {
     let problem = |members: &[&String], by| size(&webs.params(members, by), &Quiet).unwrap_err().to_string();
     assert!(problem(&[&with, &without], ByChoice::Near).contains("keeps no minima"));
     assert!(problem(&[&with, &other], ByChoice::Near).contains("recipes w4"));
-    assert!(problem(&[&with, &nfkc], ByChoice::Text).contains("use --by url"));
+    assert!(problem(&[&with, &nfkc], ByChoice::Text).contains("hint: compare by URL, or scan both alike"));
     assert!(problem(&[&with, &list], ByChoice::Content).contains("list of addresses"));
     assert!(problem(&[&with, &with], ByChoice::Url).contains("given twice"));
     assert!(problem(&[&with], ByChoice::Url).contains("at least two"));
@@ -243,7 +243,7 @@ fn what_an_index_of_seen_documents_cannot_answer_is_told() {
     let problem = |members: &[&String], by| {
         size(&webs.params(members, by), &Quiet).err().map(|error| error.to_string()).unwrap()
     };
-    assert!(problem(&[&named, &atlas], ByChoice::Near).contains("--by text or --by url"));
+    assert!(problem(&[&named, &atlas], ByChoice::Near).contains("are compared by text or by URL"));
     assert!(problem(&[&numbers, &atlas], ByChoice::Url).contains("keeps numbers"));
     let other = webs.atlas("nfkc", [page("http://a.example/", 1, 0)], "w4-nfkc-rabin64-6x14r2");
     assert!(problem(&[&named, &other], ByChoice::Text).contains("cannot be compared by text"));
