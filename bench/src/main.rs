@@ -1,12 +1,16 @@
-//! `onionskin-bench STAGE RECIPE INPUT...`: one part of the scan on one thread, measured in processor time.
+//! `onionskin-bench STAGE RECIPE INPUT...`: one part of the scan on one thread, measured in
+//! processor time.
 //!
-//! Stages build on each other: `read` hands out documents, `tokenize` cuts them into words as well, `sketch` makes everything the
-//! recipe asks for. What the whole scan takes beyond `sketch` is writing. `signature` is apart: texts are in memory before the
-//! clock starts, as they are for peers.
+//! Stages build on each other: `read` hands out documents, `tokenize` cuts them into words as well,
+//! `sketch` makes everything the recipe asks for. What the whole scan takes beyond `sketch` is
+//! writing. `signature` is apart: texts are in memory before the clock starts, as they are for
+//! peers.
 //!
-//! `onionskin-bench web PAGES LINKS ATLAS` makes an atlas of linked pages without texts, for the search for mirrors.
+//! `onionskin-bench web PAGES LINKS ATLAS` makes an atlas of linked pages without texts, for the
+//! search for mirrors.
 //!
-//! `onionskin-bench seen DIRECTORY DOCUMENTS...` fills an index of seen documents up to each of the numbers and measures it.
+//! `onionskin-bench seen DIRECTORY DOCUMENTS...` fills an index of seen documents up to each of the
+//! numbers and measures it.
 #![allow(clippy::print_stdout, reason = "a tool for people and scripts")]
 
 mod seen;

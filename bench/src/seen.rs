@@ -1,12 +1,12 @@
 //! Additions and checks per second, and bytes per document, of an index of generated features.
 //!
-//! With `COMPACT=1` each size is compacted and measured again. With `ONLY_CHECK=1` the directory has such
-//! an index already, of the one size that is given. `BATCH` and `MEMORY` are 1000 and 2G. Checks are counted
-//! per CPU second as well, which other programs do not change.
+//! With `COMPACT=1` each size is compacted and measured again. With `ONLY_CHECK=1` the directory
+//! has such an index already, of the one size that is given. `BATCH` and `MEMORY` are 1000 and 2G.
+//! Checks are counted per CPU second as well, which other programs do not change.
 //!
-//! Features are random, so every document is a centre: the largest index that so many documents can make.
-//! Half of the checks are of documents that are there. `cold` is the first time after opening, with the
-//! files still in the memory of the system; `warm` is again.
+//! Features are random, so every document is a centre: the largest index that so many documents can
+//! make. Half of the checks are of documents that are there. `cold` is the first time after
+//! opening, with the files still in the memory of the system; `warm` is again.
 
 use std::path::Path;
 use std::time::Instant;

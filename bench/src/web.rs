@@ -1,8 +1,9 @@
 //! A web of any size as an atlas, without texts: what the search for mirrors reads.
 //!
-//! Four pages in ten stand in mirrored collections, of sizes and cardinalities that follow Zipf's law; the rest are ordinary sites. A page links to its
-//! parent, its children, the home page, some pages of its site, and now and then to another site. In a mirror one page in thirty-three was rewritten
-//! and one link in fifty is gone, so that nothing is replicated strictly.
+//! Four pages in ten stand in mirrored collections, of sizes and cardinalities that follow Zipf's
+//! law; the rest are ordinary sites. A page links to its parent, its children, the home page, some
+//! pages of its site, and now and then to another site. In a mirror one page in thirty-three was
+//! rewritten and one link in fifty is gone, so that nothing is replicated strictly.
 
 use std::path::Path;
 

@@ -25,8 +25,8 @@ pub(crate) fn scan(options: &[&str]) -> anyhow::Result<()> {
     run("scan", options)
 }
 
-/// Whole jobs, JSONL in and clusters out, against whole jobs of peers. One peer is a crate: it is built apart from the workspace,
-/// so that nothing of ours knows it.
+/// Whole jobs, JSONL in and clusters out, against whole jobs of peers. One peer is a crate: it is
+/// built apart from the workspace, so that nothing of ours knows it.
 pub(crate) fn similar(options: &[&str]) -> anyhow::Result<()> {
     let target = root().join("target/gaoya").display().to_string();
     let build = ["build", "--release", "--manifest-path", "bench/gaoya/Cargo.toml", "--target-dir", &target];

@@ -1,4 +1,5 @@
-//! Coverage-guided fuzzing on stable Rust: libFuzzer without a sanitizer. `cargo fuzz run -s none` does the same.
+//! Coverage-guided fuzzing on stable Rust: libFuzzer without a sanitizer. `cargo fuzz run -s none`
+//! does the same.
 
 use anyhow::{Context, bail};
 

@@ -6,7 +6,8 @@ use anyhow::Context;
 
 use crate::shell::{command, has, python, root, step};
 
-/// What the tests of the package need: whoever takes Arrow data, whoever is replaced, and who checks types.
+/// What the tests of the package need: whoever takes Arrow data, whoever is replaced, and who
+/// checks types.
 const TEST_PACKAGES: &[&str] = &[
     "datasets",
     "datasketch==2.0.0",
@@ -21,7 +22,8 @@ const TEST_PACKAGES: &[&str] = &[
     "tqdm",
 ];
 
-/// What Spark needs beside itself. Two lines of it are tested, the older one with what was current then.
+/// What Spark needs beside itself. Two lines of it are tested, the older one with what was current
+/// then.
 const SPARK_4: &[&str] = &["pyspark==4.3.0", "pandas<3", "pyarrow", "pytest", "mypy"];
 const SPARK_3_5: &[&str] = &["pyspark==3.5.9", "pandas<3", "pyarrow==17.0.0", "pytest", "numpy<2"];
 
@@ -94,7 +96,8 @@ pub(crate) fn test(binary: &Path) -> anyhow::Result<()> {
     )
 }
 
-/// The package on Spark: executors that are processes of their own, a master with two workers, and the older Spark through its command line.
+/// The package on Spark: executors that are processes of their own, a master with two workers, and
+/// the older Spark through its command line.
 pub(crate) fn spark(binary: &Path) -> anyhow::Result<()> {
     if !has("java") {
         println!("java is not installed: nothing was run on Spark");

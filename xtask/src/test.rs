@@ -53,7 +53,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     apt(&[("pdftotext", "poppler-utils"), ("gs", "ghostscript")])?;
     let interpreter = python("python", PYTHON_PACKAGES)?;
 
-    // With object stores, in one build of everything. The wheel and the fuzz targets are built without.
+    // With object stores, in one build of everything. The wheel and the fuzz targets are built
+    // without.
     let everything = ["--workspace", "--features", "onionskin-cli/remote"];
     step("tests", cargo(&["test", "--all-targets"]).args(everything).env("ONIONSKIN_SLOW_TESTS", "1"))?;
     step("documentation examples", cargo(&["test", "--doc"]).args(everything))?;

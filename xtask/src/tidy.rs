@@ -39,7 +39,8 @@ const MOST_LINES: usize = 1000;
 /// A rule about single lines.
 type Rule = fn(&File<'_>) -> Vec<Complaint>;
 
-/// The rules that are enforced. Those of `LATER` move here, one by one, as the workspace comes to keep them.
+/// The rules that are enforced. Those of `LATER` move here, one by one, as the workspace comes to
+/// keep them.
 const STRICT: &[Rule] = &[rules::no_unsafe_code, rules::nothing_unfinished, rules::no_flags_in_libraries];
 
 /// The rules that the workspace does not keep yet.

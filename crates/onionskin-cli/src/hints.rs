@@ -1,7 +1,7 @@
 //! What to try after an error, in the words of the command line.
 //!
-//! Libraries know no flags: the hints in their messages are general. Where a flag helps, the hint here replaces the one of the
-//! library.
+//! Libraries know no flags: the hints in their messages are general. Where a flag helps, the hint
+//! here replaces the one of the library.
 
 use std::error::Error;
 

@@ -1,6 +1,8 @@
-//! Text and links out of HTML, beside a tokenizer by the letter of the standard that does nothing with its tokens.
+//! Text and links out of HTML, beside a tokenizer by the letter of the standard that does nothing
+//! with its tokens.
 //!
-//! `ONIONSKIN_BENCH_INPUT` names a directory whose `.html` files are read instead of a page that is made up.
+//! `ONIONSKIN_BENCH_INPUT` names a directory whose `.html` files are read instead of a page that is
+//! made up.
 #![allow(clippy::unwrap_used, reason = "a bench")]
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! What to try after an error, with the names of arguments.
 //!
-//! Libraries know no arguments: the hints in their messages are general. Where an argument helps, the hint here replaces the
-//! one of the library.
+//! Libraries know no arguments: the hints in their messages are general. Where an argument helps,
+//! the hint here replaces the one of the library.
 
 use std::error::Error;
 

@@ -1,7 +1,7 @@
 //! Additions and checks, beside the naive table in memory, which is gone with the process.
 //!
-//! Features are random, so that every document is a centre: the largest index that so many documents can make. `onionskin-bench
-//! seen` measures millions.
+//! Features are random, so that every document is a centre: the largest index that so many
+//! documents can make. `onionskin-bench seen` measures millions.
 #![allow(clippy::unwrap_used, reason = "a bench")]
 
 use std::collections::HashMap;

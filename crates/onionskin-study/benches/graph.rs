@@ -1,4 +1,5 @@
-//! The graph of links: made, cut into a bow tie and crawled, on disk and in memory, beside a crawl over vectors of vectors.
+//! The graph of links: made, cut into a bow tie and crawled, on disk and in memory, beside a crawl
+//! over vectors of vectors.
 //!
 //! `ONIONSKIN_BENCH_DOCUMENTS` is the number of documents, 50,000 where nothing is said.
 #![allow(clippy::unwrap_used, reason = "a bench")]
@@ -23,8 +24,8 @@ fn nodes() -> u32 {
     std::env::var("ONIONSKIN_BENCH_DOCUMENTS").map_or(50_000, |text| text.parse().unwrap())
 }
 
-/// Half of the documents have no links of their own. The others link nearby, where a site would be, and to pages anywhere, the
-/// popular ones more often.
+/// Half of the documents have no links of their own. The others link nearby, where a site would be,
+/// and to pages anywhere, the popular ones more often.
 fn links() -> Vec<(u32, u32)> {
     let nodes = nodes();
     let mut rng = SplitMix64::new(1);

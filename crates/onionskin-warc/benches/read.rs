@@ -1,4 +1,5 @@
-//! Records read in every form, with and without their HTTP heads, beside the floor: inflating alone.
+//! Records read in every form, with and without their HTTP heads, beside the floor: inflating
+//! alone.
 //!
 //! `ONIONSKIN_BENCH_INPUT` names a file that is read instead of a crawl that is made up.
 #![allow(clippy::unwrap_used, reason = "a bench")]

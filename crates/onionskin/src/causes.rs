@@ -1,7 +1,8 @@
 //! An error and everything inside it.
 //!
-//! An error of a stage passes through the errors of its callers unchanged. Such a wrapper has the text and the `source` of what is
-//! inside, so that a walk along `source` never meets the inner error itself.
+//! An error of a stage passes through the errors of its callers unchanged. Such a wrapper has the
+//! text and the `source` of what is inside, so that a walk along `source` never meets the inner
+//! error itself.
 
 use std::error::Error;
 

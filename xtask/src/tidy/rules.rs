@@ -43,7 +43,8 @@ const UNSAFE_PLACES: &[&str] = &[
     "onionskin-py/src/arrow.rs",
 ];
 
-/// Crates that speak to people in words of their own, by the beginning of their path. All others are libraries.
+/// Crates that speak to people in words of their own, by the beginning of their path. All others
+/// are libraries.
 const EDGES: &[&str] = &[
     "bench/",
     "crates/onionskin-cli/",

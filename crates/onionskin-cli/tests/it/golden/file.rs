@@ -15,7 +15,8 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// Compares texts with the files of a directory, by file name. A file without a text is a difference too.
+/// Compares texts with the files of a directory, by file name. A file without a text is a
+/// difference too.
 pub fn check(directory: &str, texts: &BTreeMap<String, String>) {
     let directory = root().join(directory);
     if blessing() {

@@ -26,7 +26,8 @@ impl Command {
     }
 }
 
-/// Every command that help lists, the program itself first. Walking the help finds commands that no list here knows.
+/// Every command that help lists, the program itself first. Walking the help finds commands that no
+/// list here knows.
 pub fn commands(dir: &Dir) -> Vec<Command> {
     let mut found = Vec::new();
     let mut left = vec![Vec::new()];
