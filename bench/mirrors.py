@@ -166,7 +166,7 @@ def main():
         text += ["", f"### {group['name']}", "", f"Kind: {group['kind']}.", "",
                  "| Root | Kind | Pages | Coverage | Changed | Added | Missing | Newer |",
                  "|---|---|---:|---:|---:|---:|---:|---|"]
-        for replica in group["replicas"]:
+        for replica in group["members"]:
             root = (replica["root_url"] or "").removeprefix("http://").removesuffix("index.html")
             text.append(
                 f"| {root} | {replica['kind']} | {replica['pages']:,} | {replica['coverage']:.2f} "

@@ -121,7 +121,7 @@ def main():
             asked = queries(base, documents, options.queries)
             seen = 0
             for query in asked[:200]:
-                groups = [hit["collection"] for hit in get(f"{base}/api/v1/search", q=query)["results"] if hit["collection"] is not None]
+                groups = [hit["group"] for hit in get(f"{base}/api/v1/search", q=query)["results"] if hit["group"] is not None]
                 assert len(groups) == len(set(groups)), f"{query}: two replicas of one collection"
                 seen += len(groups)
             half = len(asked) // 2

@@ -145,7 +145,7 @@ def ours(source, atlas, cluster, recipe=RECIPE):
     limits = ["--threads", "1", "--memory", MEMORY, "--json", "-q"]
     options = ["--recipe", recipe, "--threshold", THRESHOLD, "--cluster", cluster, "--no-recall", "--no-collections"]
     result = onionskin("run", source, "-o", atlas, "--no-report", *options, *limits)
-    scanned, found = result["stages"]["scan"], result["stages"]["similar"]
+    scanned, found = result["scan"], result["similar"]
     return {
         "cpu_seconds": result["process_cpu"],
         "scan_cpu": scanned["cpu_seconds"],

@@ -114,7 +114,7 @@ async function everyPage() {
   const [odd] = await find("scheming");
   const { clusters } = await api("/clusters");
   const { collections } = await api("/collections?noise=true");
-  const group = collections[0].collection;
+  const group = collections[0].group;
   const word = (await api("/documents/0")).text.match(/[a-z]{4,}/)[0];
   const members = (await api(`/clusters/${clusters[0].cluster}`)).members;
   return [
@@ -126,8 +126,8 @@ async function everyPage() {
     "/search?q=danger&fold=off",
     `/search?q=${encodeURIComponent(script)}`,
     "/search?q=...",
-    `/documents/${evil.document}`,
-    `/documents/${odd.document}`,
+    `/documents/${evil.doc}`,
+    `/documents/${odd.doc}`,
     "/clusters",
     "/clusters?sort=unlike&only=cross",
     `/clusters/${clusters[0].cluster}`,
@@ -135,8 +135,8 @@ async function everyPage() {
     "/collections?noise=1&sort=replicas",
     `/collections/${group}`,
     `/collections/${group}/replicas`,
-    `/compare?a=${members[0].document}&b=${members[1].document}`,
-    `/compare?a=${evil.document}&b=${evil.document + 1}`,
+    `/compare?a=${members[0].doc}&b=${members[1].doc}`,
+    `/compare?a=${evil.doc}&b=${evil.doc + 1}`,
     "/compare",
     "/alternates",
     `/alternates?url=${encodeURIComponent(longUrl)}`,
@@ -183,7 +183,7 @@ test("every page works without scripts", async () => {
 
 test("nothing of a crawled page runs, and none of its schemes can be clicked", async () => {
   const [evil] = await find("danger globalThis");
-  await open(`/documents/${evil.document}`, desk, async (page) => {
+  await open(`/documents/${evil.doc}`, desk, async (page) => {
     assert.ok((await page.locator(".text").innerText()).includes("<script>globalThis.harmed"));
     assert.equal(await page.locator("main script, main img, main iframe, main style").count(), 0);
   });
@@ -219,9 +219,9 @@ test("letters of all directions and scripts are found and stand as they should",
 
 test("replicas are folded, and roll out", async () => {
   const { collections } = await api("/collections?noise=true");
-  const group = collections.find((row) => row.replicas > 1).collection;
-  const copies = (await api(`/collections/${group}`)).copies;
-  const text = (await api(`/documents/${copies[0].documents[0]}`)).text;
+  const group = collections.find((row) => row.replicas > 1).group;
+  const copies = (await api(`/collections/${group}`)).members;
+  const text = (await api(`/documents/${copies[0].docs[0]}`)).text;
   const words = [...new Set(text.match(/[a-z]{5,}/g))].slice(0, 3).join(" ");
   await open(`/search?q=${encodeURIComponent(words)}`, desk, async (page) => {
     const item = page.locator(".hits > li", { has: page.locator(`a[href="/collections/${group}#replicas"]`) });
@@ -236,7 +236,7 @@ test("replicas are folded, and roll out", async () => {
     await item.getByRole("link", { name: "Collection", exact: true }).click();
     assert.equal(await item.locator(".rolled").count(), 0, "and up again");
   });
-  const off = (await api(`/search?q=${encodeURIComponent(words)}&fold=off&limit=50`)).results.filter((hit) => hit.collection === group);
+  const off = (await api(`/search?q=${encodeURIComponent(words)}&fold=off&limit=50`)).results.filter((hit) => hit.group === group);
   assert.ok(off.length >= 2, "without folding it is cluttered");
 });
 

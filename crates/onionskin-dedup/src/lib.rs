@@ -25,6 +25,7 @@ mod csv;
 mod decide;
 mod jsonl;
 mod lists;
+mod memberships;
 mod names;
 mod output;
 mod parquet;
@@ -45,13 +46,16 @@ use onionskin_corpus::Format;
 use onionskin_store::sort::SortError;
 use onionskin_store::table::CopyKind;
 use onionskin_store::{
-    Atlas, AtlasError, IoError, MemoryBudget, StageName, TableError, TableName, disk, process,
+    Atlas, AtlasError, IoError, MemoryBudget, StageName, TableError, TableName, disk, json as spelling, process,
 };
+use serde::Serialize;
 use serde_json::json;
 
 use decide::{Verdict, VerdictWriter, Walk, gather};
+use memberships::SortDir;
 use names::{Names, REVISIT};
 use onionskin_scan::inputs;
+use onionskin_similar::Survivor;
 use onionskin_similar::membership::Membership;
 use onionskin_store::progress::{Event, Progress};
 use output::{KEPT, Output, REMOVED};
@@ -85,6 +89,13 @@ pub struct DedupParams {
     pub dolma: Option<String>,
     /// Where inputs with relative names are, if they are not below the working directory any more.
     pub base: Option<PathBuf>,
+    /// Cluster the stored pairs anew, with those of this resemblance and more only; where pairs
+    /// were found by overlap, of this number of shared chunks. `None` takes the clusters of the
+    /// atlas.
+    pub threshold: Option<f64>,
+    /// Cluster the stored pairs anew, and keep of each cluster what this rule says. `None` keeps
+    /// what the search said.
+    pub survivor: Option<Survivor>,
     /// Decide, and write nothing.
     pub dry_run: bool,
 
@@ -109,20 +120,54 @@ impl DedupParams {
             formats: DedupParams::FORMATS.into(),
             dolma: None,
             base: None,
+            threshold: None,
+            survivor: None,
             dry_run: false,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             memory: MemoryBudget::default_for_machine(),
         }
     }
 
-    /// What is left of the memory for whoever makes the memberships.
-    pub fn membership_memory(&self) -> MemoryBudget {
+    /// Copies inputs of these formats, or of the default ones: without the removed documents, or
+    /// with a note on every document of a cluster. Where there are Dolma attributes and nobody
+    /// names formats, nothing is copied.
+    pub fn copy(&mut self, formats: Option<BTreeSet<Format>>, annotate: bool) {
+        let named = formats.is_some();
+        if let Some(formats) = formats {
+            self.formats = formats;
+        }
+        self.copying = if annotate {
+            Copying::Annotate
+        } else if self.formats.is_empty() || self.dolma.is_some() && !named {
+            Copying::None
+        } else {
+            Copying::Filter
+        };
+    }
+
+    /// What can be said against them before there is an atlas.
+    fn check(&self) -> Result<(), DedupError> {
+        let least = MemoryBudget::from_bytes(DedupParams::LEAST_MEMORY);
+        if self.memory < least {
+            return Err(DedupError::TooLittleMemory { given: self.memory, least });
+        }
+        if let Some(name) = &self.dolma {
+            let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            if name.is_empty() || name.len() > 100 || !name.chars().all(fits) {
+                return Err(DedupError::AttributeName { name: name.clone() });
+            }
+        }
+        Ok(())
+    }
+
+    /// The part of the memory that memberships are sorted in.
+    fn membership_memory(&self) -> MemoryBudget {
         self.memory.share(1, 4)
     }
 }
 
 /// Documents and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// How many.
     pub documents: u64,
@@ -138,8 +183,16 @@ impl Tally {
 }
 
 /// What was decided and written.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DedupSummary {
+    /// The directory of the atlas.
+    #[serde(serialize_with = "spelling::path")]
+    pub atlas: PathBuf,
+    /// The directory of the results; `None` of a dry run.
+    #[serde(serialize_with = "spelling::optional_path")]
+    pub output: Option<PathBuf>,
+    /// Whether nothing was to be written.
+    pub dry_run: bool,
     /// Documents that are kept.
     pub kept: Tally,
     /// Documents that are removed.
@@ -175,7 +228,7 @@ pub struct DedupSummary {
     /// Copies that stay as they are because their file is damaged there.
     pub untouched: u64,
     /// Inputs whose compressed stream is damaged; the copy ends where they do.
-    pub damaged: Vec<(String, String)>,
+    pub damaged: Vec<DamagedInput>,
     /// Inputs that nothing was written of beside the lists, by format.
     pub left_out: BTreeMap<String, u64>,
     /// Seconds this run took.
@@ -184,6 +237,15 @@ pub struct DedupSummary {
     pub peak_memory: Option<u64>,
     /// Bytes that sorting wrote to disk.
     pub spilled_bytes: u64,
+}
+
+/// An input whose copy is not whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DamagedInput {
+    /// The input.
+    pub input: String,
+    /// What is wrong with it.
+    pub problem: String,
 }
 
 /// Why there is no result.
@@ -226,6 +288,14 @@ pub enum DedupError {
     Busy {
         /// The folder.
         dir: PathBuf,
+    },
+    /// Not a threshold that pairs can be clustered with.
+    #[error("{}, not {threshold}", threshold_rule(*.by_overlap))]
+    Threshold {
+        /// What was given.
+        threshold: f64,
+        /// Whether pairs were found by overlap.
+        by_overlap: bool,
     },
     /// Not a name that can be part of a path and of a key.
     #[error("{name:?} cannot be the name of an attribute\nhint: use letters, digits, - and _")]
@@ -343,6 +413,14 @@ pub enum DedupError {
     },
 }
 
+fn threshold_rule(by_overlap: bool) -> &'static str {
+    if by_overlap {
+        "pairs were found by overlap: the threshold is a number of chunks"
+    } else {
+        "a threshold is above 0 and at most 1"
+    }
+}
+
 impl From<AtlasError> for DedupError {
     fn from(error: AtlasError) -> DedupError {
         DedupError::Atlas(Box::new(error))
@@ -373,31 +451,36 @@ const LIST_BYTES: u64 = 400;
 /// A copy in flight: buffers, a record or a line held whole, a row group.
 const COPY_BYTES: u64 = 96 << 20;
 
-/// Decides on every document of an atlas and writes the results.
+/// Decides on every document of an atlas by its clusters, and writes the results.
+///
+/// # Errors
+///
+/// When the atlas has no clusters or is damaged, when an input that is to be copied is gone or not
+/// what it was, when the directory is not empty, or when the disk is full. Nothing is left behind
+/// in any of these cases.
+pub fn dedup(params: &DedupParams, progress: &dyn Progress) -> Result<DedupSummary, DedupError> {
+    params.check()?;
+    let atlas = Atlas::open(&params.atlas)?;
+    let work_dir = SortDir::new(params);
+    let memberships = memberships::memberships(params, &atlas, &work_dir)?;
+    dedup_by(params, memberships, progress)
+}
+
+/// The same by clusters that come from somewhere else.
 ///
 /// `memberships` gives the documents that are in clusters, ascending; every centre must be among them. See
 /// [`from_clusters_table`](onionskin_similar::membership::from_clusters_table).
 ///
 /// # Errors
 ///
-/// When the atlas is damaged, when an input that is to be copied is gone or not what it was, when the folder is not
-/// empty, or when the disk is full. Nothing is left behind in any of these cases.
-pub fn dedup<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+/// As [`dedup()`], and when the memberships do not ascend.
+pub fn dedup_by<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     params: &DedupParams,
     memberships: impl IntoIterator<Item = Result<Membership, E>>,
     progress: &dyn Progress,
 ) -> Result<DedupSummary, DedupError> {
     let begun = Instant::now();
-    let least = MemoryBudget::from_bytes(DedupParams::LEAST_MEMORY);
-    if params.memory < least {
-        return Err(DedupError::TooLittleMemory { given: params.memory, least });
-    }
-    if let Some(name) = &params.dolma {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-        if name.is_empty() || name.len() > 100 || !name.chars().all(fits) {
-            return Err(DedupError::AttributeName { name: name.clone() });
-        }
-    }
+    params.check()?;
     let atlas = Atlas::open(&params.atlas)?;
     let options = inputs::reading_options(&atlas)?;
     let plan = Plan::new(params, atlas.manifest(), &options)?;
@@ -409,6 +492,7 @@ pub fn dedup<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         let decided = decide(&atlas, memberships, params, &work.0, &mut (io::sink(), io::sink()))?;
         let mut summary = decided.summary;
         summary.left_out = plan.left_out;
+        (summary.atlas, summary.dry_run) = (params.atlas.clone(), true);
         summary.seconds = begun.elapsed().as_secs_f64();
         summary.peak_memory = process::peak_rss();
         return Ok(summary);
@@ -431,6 +515,7 @@ pub fn dedup<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     }
     let mut summary = decided.summary;
     summary.left_out = plan.left_out.clone();
+    (summary.atlas, summary.output) = (params.atlas.clone(), Some(params.output.clone()));
 
     progress.event(Event::Step { name: "copying" });
     let copied = AtomicU64::new(0);
@@ -547,7 +632,7 @@ fn note(summary: &mut DedupSummary, job: &Job, report: &CopyReport) {
     summary.metadata += report.metadata;
     summary.untouched += report.untouched;
     if let Some(damage) = &report.damage {
-        summary.damaged.push((job.name.clone(), damage.clone()));
+        summary.damaged.push(DamagedInput { input: job.name.clone(), problem: damage.clone() });
     }
 }
 
@@ -559,7 +644,6 @@ fn summary_file(
     reports: &[CopyReport],
     summary: &DedupSummary,
 ) -> Result<Vec<u8>, DedupError> {
-    let tally = |tally: &Tally| json!({ "documents": tally.documents, "bytes": tally.bytes });
     let manifest = atlas.manifest();
     let files: Vec<_> = plan
         .jobs
@@ -592,12 +676,12 @@ fn summary_file(
             Copying::Annotate => "annotate",
         },
         "dolma": params.dolma,
-        "kept": tally(&summary.kept),
-        "removed": tally(&summary.removed),
-        "removed_exact": tally(&summary.removed_exact),
-        "removed_near": tally(&summary.removed_near),
-        "removed_same_site": tally(&summary.removed_same_site),
-        "removed_cross_site": tally(&summary.removed_cross_site),
+        "kept": summary.kept,
+        "removed": summary.removed,
+        "removed_exact": summary.removed_exact,
+        "removed_near": summary.removed_near,
+        "removed_same_site": summary.removed_same_site,
+        "removed_cross_site": summary.removed_cross_site,
         "clusters": summary.clusters,
         "kept_for_payload": summary.kept_for_payload,
         "left_out": summary.left_out,
@@ -630,5 +714,7 @@ impl Drop for Scratch {
     }
 }
 
+#[cfg(test)]
+mod membership_tests;
 #[cfg(test)]
 mod tests;

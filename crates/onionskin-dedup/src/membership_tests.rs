@@ -1,7 +1,8 @@
+use onionskin_similar::membership::{Membership, MembershipError, from_clusters_table};
 use onionskin_store::StageName;
 use onionskin_store::table::{ClusterRow, CopyKind};
+use onionskin_store::{Atlas, MemoryBudget};
 
-use super::*;
 use crate::testing::{Bench, Cluster, exact, near};
 
 fn bench(clusters: &[Cluster], how: &str) -> Bench {

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use onionskin_store::staging::{StageKind, StageParams};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind, Method, PairRow};
-use onionskin_store::{Atlas, MemoryBudget, StageName, Staging, Table};
+use onionskin_store::{MemoryBudget, StageName, Staging, Table};
 use serde_json::{Value, json};
 
 use super::{DedupError, DedupParams, DedupSummary, dedup};
 use onionskin_scan::{ScanParams, scan};
-use onionskin_similar::membership::from_clusters_table;
 use onionskin_store::progress::Quiet;
 
 /// A cluster: its centre, and the other members with resemblance and kind.
@@ -74,10 +73,7 @@ impl Bench {
     pub fn dedup(&self, change: impl FnOnce(&mut DedupParams)) -> Result<DedupSummary, DedupError> {
         let mut params = self.params();
         change(&mut params);
-        let atlas = Atlas::open(&params.atlas).unwrap();
-        let memberships =
-            from_clusters_table(&atlas, params.membership_memory(), &self.path("sort")).unwrap();
-        dedup(&params, memberships, &Quiet)
+        dedup(&params, &Quiet)
     }
 
     /// A file of the results.

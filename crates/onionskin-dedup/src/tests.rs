@@ -182,7 +182,7 @@ fn memberships_that_cannot_be_are_errors() {
     };
     let check = |members: Vec<io::Result<Membership>>, wanted: &str| {
         let error =
-            dedup(&bench.params(), members, &onionskin_store::progress::Quiet).unwrap_err().to_string();
+            dedup_by(&bench.params(), members, &onionskin_store::progress::Quiet).unwrap_err().to_string();
         assert!(error.contains(wanted), "{error}");
         assert!(!bench.path("out").exists());
     };
@@ -195,7 +195,8 @@ fn memberships_that_cannot_be_are_errors() {
     check(vec![member(0, 0), Err(io::Error::other("the producer failed"))], "the producer failed");
     // And one that is well.
     let summary =
-        dedup(&bench.params(), vec![member(0, 4), member(4, 4)], &onionskin_store::progress::Quiet).unwrap();
+        dedup_by(&bench.params(), vec![member(0, 4), member(4, 4)], &onionskin_store::progress::Quiet)
+            .unwrap();
     assert_eq!(summary.removed.documents, 1);
 }
 
@@ -270,4 +271,22 @@ fn one_file_given_twice_is_not_copied_onto_itself() {
     assert!(error.contains("would both be copied to shards/a.jsonl"), "{error}");
     let summary = bench.dedup(|params| params.copying = Copying::None).unwrap();
     assert_eq!((summary.kept.documents, summary.removed.documents), (9, 1));
+}
+
+#[test]
+fn clusters_are_made_anew_where_a_threshold_or_a_rule_is_given() {
+    let bench = roses();
+    let removed = |change: fn(&mut DedupParams)| {
+        bench.clear();
+        bench.dedup(change).map(|summary| summary.removed.documents)
+    };
+    assert_eq!(removed(|_| {}).unwrap(), 3);
+    // The near pair has a resemblance of 0.5.
+    assert_eq!(removed(|params| params.threshold = Some(0.6)).unwrap(), 2);
+    assert_eq!(removed(|params| params.survivor = Some(Survivor::Longest)).unwrap(), 3);
+    for wrong in [0.0, 1.5, f64::NAN] {
+        let error = bench.dedup(|params| params.threshold = Some(wrong)).unwrap_err().to_string();
+        assert_eq!(error, format!("a threshold is above 0 and at most 1, not {wrong}"));
+    }
+    assert!(!bench.path(".out.sort").exists());
 }

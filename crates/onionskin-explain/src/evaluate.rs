@@ -20,6 +20,7 @@
 //! Memory: 20 bytes a document, some 50 bytes a cluster of the truth, and for sorting what the budget says. A
 //! truth of any length is read twice from front to back and never held.
 
+mod fields;
 mod mirrors;
 mod names;
 mod partition;
@@ -34,6 +35,7 @@ use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortError, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{Method, PairRow};
 use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError, TableName};
+use serde::Serialize;
 
 pub use mirrors::{MirrorScore, evaluate_mirrors};
 pub use partition::{ClusterError, ClusterScore};
@@ -144,7 +146,7 @@ pub fn f1(precision: f64, recall: f64) -> f64 {
 }
 
 /// What the truth says, counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TruthCounts {
     /// Different pairs that it lists, between documents of the atlas.
     pub pairs: u64,
@@ -165,7 +167,7 @@ pub struct TruthCounts {
 }
 
 /// How the table of pairs agrees with the truth.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct PairScore {
     /// True pairs.
     pub truth: u64,
@@ -180,6 +182,7 @@ pub struct PairScore {
     /// Rows of which the truth says nothing.
     pub unjudged: u64,
     /// Rows below the threshold, which are left out.
+    #[serde(rename = "below_threshold")]
     pub below: u64,
 }
 
@@ -196,7 +199,7 @@ impl PairScore {
 }
 
 /// Known pairs whose resemblance is in a band.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Band {
     /// From this resemblance on.
     pub from: f64,
@@ -232,6 +235,14 @@ pub struct Evaluation {
     pub names: Vec<(u32, String)>,
     /// Bytes that sorting wrote to disk.
     pub spilled_bytes: u64,
+}
+
+impl Evaluation {
+    /// What an example is called; empty where nothing is known of it.
+    pub fn name_of(&self, doc: u32) -> &str {
+        let at = self.names.binary_search_by_key(&doc, |(doc, _)| *doc);
+        at.ok().and_then(|at| self.names.get(at)).map_or("", |(_, name)| name)
+    }
 }
 
 /// No cluster.

@@ -11,6 +11,7 @@
 mod cluster;
 mod collection;
 mod compare;
+mod fields;
 mod find;
 mod numbers;
 mod runs;
@@ -28,6 +29,7 @@ use onionskin_store::{Atlas, AtlasError, TableError, TableName};
 pub use cluster::{ClusterMember, explain_cluster};
 pub use collection::{CollectionExplanation, ReplicaDifferences, explain_collection};
 pub use compare::{Block, Comparison, Passage, Shortened, Side, Stretch};
+pub use fields::{DocumentFields, FeatureFields, Numbers, OverlapFields, PassageFields, SketchFields};
 pub use find::{BadDocRef, DocRef};
 pub use text::TextError;
 
@@ -42,8 +44,8 @@ pub struct ExplainParams {
     pub a: DocRef,
     /// The other.
     pub b: DocRef,
-    /// Where inputs with relative names lie; the current folder when not given.
-    pub inputs: Option<PathBuf>,
+    /// Where inputs with relative names are; the current directory when not given.
+    pub base: Option<PathBuf>,
     /// The command that reads PDF files apart from this process; see `ExtractOptions::pdf_worker`.
     pub pdf_worker: Vec<String>,
 }
@@ -365,7 +367,7 @@ fn read_texts(
     let mut options = onionskin_scan::inputs::reading_options(atlas).map_err(Box::new)?;
     options.extract.pdf_worker.clone_from(&params.pdf_worker);
     let mut scratch = Scratch::new(&options);
-    let base: Option<&Path> = params.inputs.as_deref();
+    let base: Option<&Path> = params.base.as_deref();
     let mut read = |facts| text::read_text(facts, base, &options, &mut scratch);
     let (text_a, text_b) = (read(facts[0])?, read(facts[1])?);
     let mut cutter = Cutter::new(recipe);

@@ -29,7 +29,7 @@ mod version;
 pub use graph::{Graph, Page};
 pub use model::{Group, Member, Merge, Replica, Role, UnknownMerge};
 pub use stage::{
-    CheckReport, CollectionsParams, CollectionsRecord, CollectionsSummary, Counts, Trivial,
+    CheckReport, Collection, CollectionsParams, CollectionsRecord, CollectionsSummary, Counts, Trivial, Violation,
     check_collections, collections,
 };
 

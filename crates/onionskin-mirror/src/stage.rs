@@ -29,6 +29,7 @@ use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::stage::{self, Done, Step, Work};
 use onionskin_store::staging::StageKind;
+use onionskin_store::table::{CollectionGroupRow, CollectionRow};
 use onionskin_store::{
     Atlas, Manifest, MemoryBudget, Progress, Stage, StageName, StageParams, StageRecord, Table, TableName,
     TooLittleMemory,
@@ -36,7 +37,7 @@ use onionskin_store::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use check::{CheckReport, check_collections};
+pub use check::{CheckReport, Violation, check_collections};
 pub use trivial::Trivial;
 
 /// What to search, and how. The first group decides the result; the second only speed.
@@ -123,13 +124,22 @@ impl SearchRecord {
 }
 
 /// What was found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct CollectionsSummary {
+    /// The directory of the atlas.
+    #[serde(serialize_with = "onionskin_store::json::path")]
+    pub atlas: PathBuf,
+    /// When pages grew together.
+    #[serde(serialize_with = "onionskin_store::json::spelled")]
+    pub merge: Merge,
+    /// Whether a replica is on one site.
+    pub single_site: bool,
     /// Documents of the atlas.
     pub documents: u64,
     /// Links between them.
     pub links: u64,
     /// What was counted on the way.
+    #[serde(flatten)]
     pub counts: Counts,
     /// Whether the work of an earlier run was taken up.
     pub resumed: bool,
@@ -139,6 +149,16 @@ pub struct CollectionsSummary {
     pub cpu_seconds: f64,
     /// The most memory that was resident, where the system tells.
     pub peak_memory: Option<u64>,
+}
+
+/// A collection and its replicas, as the tables have them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Collection {
+    /// The collection as a whole.
+    #[serde(flatten)]
+    pub group: CollectionGroupRow,
+    /// Its replicas.
+    pub members: Vec<CollectionRow>,
 }
 
 /// Numbers of a search for mirrors.
@@ -211,6 +231,9 @@ pub fn collections(
     let job = Job { params, atlas: &atlas, documents };
     let Done { state, usage } = stage::run(&job, progress)?;
     Ok(CollectionsSummary {
+        atlas: params.atlas.clone(),
+        merge: params.merge,
+        single_site: params.single_site,
         documents,
         links: atlas.rows(&TableName::Links),
         counts: state.counts,

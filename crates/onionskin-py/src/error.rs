@@ -73,6 +73,7 @@ fn cause(error: &(dyn Error + 'static)) -> Cause {
     match error.downcast_ref::<RunError>() {
         Some(RunError::Scan(error)) => return cause(error),
         Some(RunError::Search(error)) => return cause(error),
+        Some(RunError::Report(error)) => return cause(error.as_ref()),
         Some(RunError::Atlas(_)) => return Cause::Atlas,
         _ => {}
     }

@@ -15,6 +15,7 @@ mod table;
 mod text;
 mod texts;
 mod values;
+mod wire;
 
 use pyo3::prelude::*;
 

@@ -2,35 +2,26 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
-use onionskin::dedup::{Copying, Tally};
-use onionskin::report::write_report;
-use onionskin::run::Outcome;
-use onionskin::similar::membership::{from_clusters_table, from_pairs};
-use onionskin::similar::{Reclustering, Search};
+use onionskin::similar::Search;
 use onionskin::{
-    AvoidParams, CollectionsParams, CollectionsSummary, DedupError, DedupParams, DedupSummary, Event,
-    ReportError, ReportParams, RunParams, ScanParams, ScanSummary, SimilarParams, SimilarSummary,
+    AvoidParams, CollectionsParams, DedupParams, ReportParams, RunParams, ScanParams, SimilarParams,
 };
 use onionskin_core::{FeatureFilter, Threshold};
 use onionskin_corpus::Options;
 use onionskin_extract::{ExtractOptions, PdfTool};
 use onionskin_mirror::avoid::Format as AvoidFormat;
 use onionskin_mirror::describe::Kind;
-use onionskin_similar::SimilarRecord;
-use onionskin_similar::cluster::Clustering;
-use onionskin_similar::recall::Interval;
+use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
-use onionskin_store::{Atlas, IoError, MemoryBudget};
-use onionskin_study::report::overview;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::error::value_error;
 use crate::progress::stage;
 use crate::recipe::recipe_of;
+use crate::wire::to_python;
 
 /// Spelled as on the command line.
 fn parse<T: FromStr<Err: Display>>(text: &str) -> PyResult<T> {
@@ -118,35 +109,10 @@ pub(crate) fn scan<'py>(
     py: Python<'py>,
     args: ScanArgs<'py>,
     progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let params = args.params()?;
     let summary = stage(py, progress, |progress| onionskin::scan(&params, progress))?;
-    scan_dict(py, &summary, &params.atlas)
-}
-
-fn scan_dict<'py>(py: Python<'py>, summary: &ScanSummary, atlas: &Path) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("atlas", atlas)?;
-    dict.set_item("documents", summary.documents)?;
-    dict.set_item("empty_documents", summary.empty_documents)?;
-    dict.set_item("revisits", summary.revisits)?;
-    dict.set_item("tokens", summary.tokens)?;
-    dict.set_item("text_bytes", summary.text_bytes)?;
-    dict.set_item("sites", summary.sites)?;
-    dict.set_item("links_found", summary.links_found)?;
-    dict.set_item("links", summary.links)?;
-    dict.set_item("chunks", &summary.chunks)?;
-    dict.set_item("bad_records", &summary.bad_records)?;
-    dict.set_item("bad_record_examples", summary.bad_record_examples.clone())?;
-    dict.set_item("skipped", &summary.skipped)?;
-    dict.set_item("sources", summary.sources)?;
-    dict.set_item("input_bytes", summary.input_bytes)?;
-    dict.set_item("resumed_documents", summary.resumed_documents)?;
-    dict.set_item("seconds", summary.seconds)?;
-    dict.set_item("cpu_seconds", summary.cpu_seconds)?;
-    dict.set_item("peak_memory", summary.peak_memory)?;
-    dict.set_item("spilled_bytes", summary.spilled_bytes)?;
-    Ok(dict)
+    to_python(py, &summary)
 }
 
 #[derive(FromPyObject)]
@@ -248,47 +214,10 @@ pub(crate) fn similar<'py>(
     py: Python<'py>,
     args: SimilarArgs,
     progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let params = args.params()?;
     let summary = stage(py, progress, |progress| onionskin::similar(&params, progress))?;
-    similar_dict(py, &summary, &params)
-}
-
-fn similar_dict<'py>(
-    py: Python<'py>,
-    summary: &SimilarSummary,
-    params: &SimilarParams,
-) -> PyResult<Bound<'py, PyDict>> {
-    let clusters = &summary.clusters;
-    let interval = |interval: Option<Interval>| interval.map(|i| (i.value, i.low, i.high));
-    let dict = PyDict::new(py);
-    dict.set_item("atlas", &params.atlas)?;
-    dict.set_item("method", params.search.method().as_str())?;
-    dict.set_item("cluster", params.clustering.as_str())?;
-    dict.set_item("documents", summary.documents)?;
-    dict.set_item("texts", summary.exact.texts)?;
-    dict.set_item("exact_copies", summary.exact.copies)?;
-    dict.set_item("filter", summary.filter.map(|choice| choice.filter.to_string()))?;
-    dict.set_item("expected_at_threshold", summary.filter.map(|choice| choice.at_threshold))?;
-    dict.set_item("candidates", summary.verified.candidates + summary.join.candidates)?;
-    dict.set_item("near_pairs", summary.near_pairs)?;
-    dict.set_item("clusters", clusters.clusters)?;
-    dict.set_item("clustered_documents", clusters.documents)?;
-    dict.set_item("exact_members", clusters.exact_members)?;
-    dict.set_item("near_members", clusters.near_members)?;
-    dict.set_item("largest_cluster", clusters.largest)?;
-    dict.set_item("same_site", clusters.same_site)?;
-    dict.set_item("cross_site", clusters.cross_site)?;
-    dict.set_item("lowest_resemblance", clusters.lowest_resemblance)?;
-    dict.set_item("texts_read_again", summary.texts_read_again)?;
-    dict.set_item("recall_of_pairs", summary.recall.and_then(|recall| interval(recall.listed)))?;
-    dict.set_item("recall_of_clusters", summary.recall.and_then(|recall| interval(recall.connected)))?;
-    dict.set_item("precision_of_pairs", summary.recall.and_then(|recall| interval(recall.precision)))?;
-    dict.set_item("resumed", summary.resumed)?;
-    dict.set_item("seconds", summary.seconds)?;
-    dict.set_item("cpu_seconds", summary.cpu_seconds)?;
-    dict.set_item("peak_memory", summary.peak_memory)?;
-    Ok(dict)
+    to_python(py, &summary)
 }
 
 #[derive(FromPyObject)]
@@ -320,49 +249,38 @@ pub(crate) fn collections<'py>(
     py: Python<'py>,
     args: CollectionsArgs,
     progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let params = args.params()?;
     let summary = stage(py, progress, |progress| onionskin::collections(&params, progress))?;
-    collections_dict(py, &summary, &params)
-}
-
-fn collections_dict<'py>(
-    py: Python<'py>,
-    summary: &CollectionsSummary,
-    params: &CollectionsParams,
-) -> PyResult<Bound<'py, PyDict>> {
-    let counts = &summary.counts;
-    let dict = PyDict::new(py);
-    dict.set_item("atlas", &params.atlas)?;
-    dict.set_item("merge", params.merge.to_string())?;
-    dict.set_item("documents", summary.documents)?;
-    dict.set_item("links", summary.links)?;
-    dict.set_item("groups", counts.groups)?;
-    dict.set_item("noise_groups", counts.noise_groups)?;
-    dict.set_item("replicas", counts.replicas)?;
-    dict.set_item("pages", counts.pages)?;
-    dict.set_item("duplicate_pages", counts.duplicate_pages)?;
-    dict.set_item("duplicate_bytes", counts.duplicate_bytes)?;
-    dict.set_item("trivial_clusters", counts.trivial_clusters)?;
-    dict.set_item("kinds", &counts.kinds)?;
-    dict.set_item("url_rules", counts.url_rules)?;
-    dict.set_item("resumed", summary.resumed)?;
-    dict.set_item("seconds", summary.seconds)?;
-    dict.set_item("cpu_seconds", summary.cpu_seconds)?;
-    dict.set_item("peak_memory", summary.peak_memory)?;
-    Ok(dict)
+    to_python(py, &summary)
 }
 
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct ReportArgs {
     atlas: PathBuf,
-    output: PathBuf,
+    output: Option<PathBuf>,
     seed_url: Vec<String>,
     reference: Option<PathBuf>,
     iterations: Option<u32>,
     png: bool,
     resources: Resources,
+}
+
+impl ReportArgs {
+    fn params(&self) -> PyResult<ReportParams> {
+        let mut params = match &self.output {
+            Some(output) => ReportParams::new(self.atlas.clone(), output.clone()),
+            None => ReportParams::in_atlas(self.atlas.clone()),
+        };
+        params.png = self.png;
+        params.seeds.clone_from(&self.seed_url);
+        params.reference.clone_from(&self.reference);
+        params.iterations = self.iterations.unwrap_or(params.iterations);
+        let mut no_threads = 1;
+        self.resources.apply(&mut params.memory, &mut no_threads)?;
+        Ok(params)
+    }
 }
 
 /// Writes the report.
@@ -372,77 +290,30 @@ pub(crate) fn report<'py>(
     py: Python<'py>,
     args: ReportArgs,
     progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let mut params = ReportParams::new(args.atlas.clone(), args.output.join(".work"));
-    params.seeds = args.seed_url;
-    params.reference = args.reference;
-    params.iterations = args.iterations.unwrap_or(params.iterations);
-    let mut no_threads = 1;
-    args.resources.apply(&mut params.memory, &mut no_threads)?;
-    let folder = &args.output;
-    let (findings, written) = stage(py, progress, |progress| -> Result<_, ReportError> {
-        // Before the work: what is no atlas gets no folder, and a place that cannot be written to is told now.
-        Atlas::open(&params.atlas)?;
-        std::fs::create_dir_all(folder).map_err(|e| IoError::new("creating", folder, e))?;
-        let findings = onionskin::study(&params, progress)?;
-        progress.event(Event::Step { name: "drawing figures" });
-        let written = write_report(&overview(&findings), folder, args.png)?;
-        Ok((findings, written))
-    })?;
-    let dict = PyDict::new(py);
-    dict.set_item("atlas", &params.atlas)?;
-    dict.set_item("page", &written.page)?;
-    dict.set_item("page_bytes", written.page_bytes)?;
-    dict.set_item("files", written.files)?;
-    dict.set_item("documents", findings.documents)?;
-    dict.set_item("sites", findings.sites)?;
-    dict.set_item("links", findings.links)?;
-    Ok(dict)
+) -> PyResult<Bound<'py, PyAny>> {
+    let params = args.params()?;
+    let summary = stage(py, progress, |progress| onionskin::report(&params, progress))?;
+    to_python(py, &summary)
 }
 
-/// The whole job: scan, similar, and collections where they are wanted.
+/// The whole job: scan, similar, and collections and the report where they are wanted.
 #[pyfunction]
 pub(crate) fn run<'py>(
     py: Python<'py>,
     scan: ScanArgs<'py>,
     similar: SimilarArgs,
     collections: Option<CollectionsArgs>,
+    report: Option<ReportArgs>,
     progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let params = RunParams {
         scan: scan.params()?,
         similar: similar.params()?,
         collections: collections.map(|args| args.params()).transpose()?,
+        report: report.map(|args| args.params()).transpose()?,
     };
     let summary = stage(py, progress, |progress| onionskin::run(&params, progress))?;
-    let dict = PyDict::new(py);
-    dict.set_item("atlas", &params.scan.atlas)?;
-    let outcomes = PyDict::new(py);
-    outcomes.set_item("scan", summary.scan.as_str())?;
-    outcomes.set_item("similar", summary.similar.as_str())?;
-    outcomes.set_item("collections", summary.collections.as_str())?;
-    dict.set_item("outcomes", outcomes)?;
-    dict.set_item("scan", told(&summary.scan, |found| scan_dict(py, found, &params.scan.atlas))?)?;
-    dict.set_item("similar", told(&summary.similar, |found| similar_dict(py, found, &params.similar))?)?;
-    let mirrors = params.collections.as_ref();
-    dict.set_item(
-        "collections",
-        match mirrors {
-            Some(params) => told(&summary.collections, |found| collections_dict(py, found, params))?,
-            None => None,
-        },
-    )?;
-    dict.set_item("seconds", summary.seconds)?;
-    dict.set_item("cpu_seconds", summary.cpu_seconds)?;
-    dict.set_item("peak_memory", summary.peak_memory)?;
-    Ok(dict)
-}
-
-fn told<'py, S>(
-    outcome: &Outcome<S>,
-    tell: impl FnOnce(&S) -> PyResult<Bound<'py, PyDict>>,
-) -> PyResult<Option<Bound<'py, PyDict>>> {
-    outcome.summary().map(tell).transpose()
+    to_python(py, &summary)
 }
 
 #[derive(FromPyObject)]
@@ -466,72 +337,21 @@ pub(crate) fn dedup<'py>(
     py: Python<'py>,
     args: DedupArgs,
     progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let mut params = DedupParams::new(args.atlas.clone(), args.output.clone().unwrap_or_default());
-    if let Some(formats) = &args.shards {
-        params.formats = formats.iter().map(|format| parse(format)).collect::<PyResult<_>>()?;
-    }
-    params.copying = if args.annotate {
-        Copying::Annotate
-    } else if params.formats.is_empty() || args.dolma.is_some() && args.shards.is_none() {
-        Copying::None
-    } else {
-        Copying::Filter
-    };
     params.dolma = args.dolma;
+    let formats = args.shards.as_ref();
+    let formats = formats
+        .map(|formats| formats.iter().map(|format| parse(format)).collect::<PyResult<_>>())
+        .transpose()?;
+    params.copy(formats, args.annotate);
     params.base = args.base;
+    params.threshold = args.threshold;
+    params.survivor = args.keep.as_deref().map(parse).transpose()?;
     params.dry_run = args.dry_run;
     args.resources.apply(&mut params.memory, &mut params.threads)?;
-    let keep = args.keep.as_deref().map(parse).transpose()?;
-    let (threshold, params) = (args.threshold, &params);
-    let summary = stage(py, progress, |progress| -> Result<DedupSummary, DedupError> {
-        let atlas = Atlas::open(&params.atlas)?;
-        let work_dir = std::env::temp_dir().join(format!("onionskin-sort-{}", std::process::id()));
-        let memory = params.membership_memory();
-        let members = |error| DedupError::Memberships(Box::new(error));
-        let memberships = if threshold.is_none() && keep.is_none() {
-            from_clusters_table(&atlas, memory, &work_dir).map_err(members)?
-        } else {
-            let search = atlas.record::<SimilarRecord>()?.unwrap_or_default().search;
-            let survivor = keep.or(search.survivor).unwrap_or_default();
-            let wanted = Reclustering { clustering: Clustering::Centred, threshold, survivor };
-            from_pairs(&atlas, &wanted, memory, &work_dir).map_err(members)?
-        };
-        let result = onionskin::dedup(params, memberships, progress);
-        // Made only if the sort did not fit into memory.
-        let _ = std::fs::remove_dir_all(&work_dir);
-        result
-    })?;
-    dedup_dict(py, &summary, params)
-}
-
-fn dedup_dict<'py>(
-    py: Python<'py>,
-    summary: &DedupSummary,
-    params: &DedupParams,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let tally = |name: &str, tally: Tally| -> PyResult<()> {
-        dict.set_item(name, tally.documents)?;
-        dict.set_item(format!("{name}_bytes"), tally.bytes)
-    };
-    tally("kept", summary.kept)?;
-    tally("removed", summary.removed)?;
-    tally("removed_exact", summary.removed_exact)?;
-    tally("removed_near", summary.removed_near)?;
-    tally("removed_same_site", summary.removed_same_site)?;
-    tally("removed_cross_site", summary.removed_cross_site)?;
-    dict.set_item("atlas", &params.atlas)?;
-    dict.set_item("output", (!params.dry_run).then_some(&params.output))?;
-    dict.set_item("clusters", summary.clusters)?;
-    dict.set_item("files", summary.files)?;
-    dict.set_item("input_bytes", summary.input_bytes)?;
-    dict.set_item("output_bytes", summary.output_bytes)?;
-    dict.set_item("damaged", summary.damaged.clone())?;
-    dict.set_item("left_out", &summary.left_out)?;
-    dict.set_item("seconds", summary.seconds)?;
-    dict.set_item("peak_memory", summary.peak_memory)?;
-    Ok(dict)
+    let summary = stage(py, progress, |progress| onionskin::dedup(&params, progress))?;
+    to_python(py, &summary)
 }
 
 #[derive(FromPyObject)]
@@ -563,7 +383,7 @@ pub(crate) fn avoid<'py>(
     py: Python<'py>,
     args: AvoidArgs,
     progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyAny>> {
     let mut params = AvoidParams::new(args.atlas);
     match args.kinds.as_deref() {
         None => {}
@@ -583,45 +403,14 @@ pub(crate) fn avoid<'py>(
     let formats: Vec<AvoidFormat> =
         args.formats.iter().map(|format| parse(format)).collect::<PyResult<_>>()?;
     let report = stage(py, progress, |_| onionskin::avoid(&params))?;
-    let dict = PyDict::new(py);
-    dict.set_item("atlas", &params.atlas)?;
-    let rules: usize = report.list.entries.iter().map(|entry| entry.rules.len()).sum();
-    let entries: Vec<Bound<'py, PyDict>> = report
-        .list
-        .entries
-        .iter()
-        .map(|entry| {
-            let dict = PyDict::new(py);
-            dict.set_item("group", entry.group)?;
-            dict.set_item("replica", entry.replica)?;
-            dict.set_item("kind", &entry.kind)?;
-            dict.set_item("name", &entry.name)?;
-            dict.set_item("principal", &entry.principal)?;
-            dict.set_item("root", &entry.root)?;
-            dict.set_item("rules", entry.rules.len())?;
-            dict.set_item("pages", entry.pages)?;
-            dict.set_item("bytes", entry.bytes)?;
-            dict.set_item("coverage", entry.coverage)?;
-            dict.set_item("similar", entry.similar)?;
-            dict.set_item("unique", entry.unique)?;
-            Ok(dict)
-        })
-        .collect::<PyResult<_>>()?;
-    dict.set_item("entries", entries)?;
-    dict.set_item("rules", rules)?;
-    dict.set_item("pages", report.all.pages)?;
-    dict.set_item("bytes", report.all.bytes)?;
-    dict.set_item("skipped_pages", report.simulation.skipped)?;
-    dict.set_item("skipped_bytes", report.simulation.skipped_bytes)?;
-    dict.set_item("lost_pages", report.simulation.lost)?;
-    dict.set_item("left_out", &report.left_out)?;
     let mut files = BTreeMap::new();
     for format in formats {
         let rendered = format.render(&report.list).map_err(value_error)?;
         files.insert(format.file_name().to_owned(), rendered.text);
     }
-    dict.set_item("texts", files)?;
-    Ok(dict)
+    let told = to_python(py, &report)?;
+    told.set_item("texts", files)?;
+    Ok(told)
 }
 
 /// The formats of lists that crawlers read.

@@ -30,7 +30,7 @@ def tree(atlas: Path) -> dict[str, str]:
 def test_the_whole_job_and_its_parts_agree(make_web: Callable[..., Path], tmp_path: Path) -> None:
     web = make_web()
     done = onionskin.run(web, tmp_path / "whole", text_is_html=True)
-    assert done.outcomes == {"scan": "done", "similar": "done", "collections": "done"}
+    assert done.outcomes == {"scan": "done", "similar": "done", "collections": "done", "report": "done"}
     assert done.scan is not None and done.similar is not None and done.collections is not None and done.report is not None
     assert done.report.page.exists()
     scanned = onionskin.scan([web], tmp_path / "parts", text_is_html=True)
@@ -41,7 +41,8 @@ def test_the_whole_job_and_its_parts_agree(make_web: Callable[..., Path], tmp_pa
     assert mirrors.groups == done.collections.groups == 1 and mirrors.replicas == 4
     assert tree(tmp_path / "whole") == tree(tmp_path / "parts")
     again = onionskin.run(web, tmp_path / "whole", text_is_html=True, with_report=False)
-    assert set(again.outcomes.values()) == {"was_there"} and again.scan is None
+    assert again.outcomes == {"scan": "was_there", "similar": "was_there", "collections": "was_there", "report": "not_wanted"}
+    assert again.scan is None and again.report is None
     told = json.loads(json.dumps(done.to_dict()))
     assert told["scan"]["documents"] == 60 and "60 documents on 4 sites" in repr(done.scan)
     assert "<table>" in done.scan._repr_html_()
@@ -112,10 +113,10 @@ def test_methods(options: dict[str, Any], make_web: Callable[..., Path], tmp_pat
 
 def test_dedup_and_avoid(mirrored: Path, tmp_path: Path) -> None:
     summary = onionskin.dedup(mirrored, tmp_path / "out")
-    assert (summary.kept, summary.removed) == (18, 42) and summary.output == tmp_path / "out"
+    assert (summary.kept.documents, summary.removed.documents) == (18, 42) and summary.output == tmp_path / "out"
     kept = [json.loads(line) for file in (tmp_path / "out").rglob("*.jsonl*") if "shards" in file.parts for line in open(file)]
     assert len(kept) == 18
-    assert onionskin.dedup(mirrored, dry_run=True).removed == 42
+    assert onionskin.dedup(mirrored, dry_run=True).removed.documents == 42
     with pytest.raises(ValueError, match="say output"):
         onionskin.dedup(mirrored)
     skipped = onionskin.avoid(mirrored, tmp_path / "lists")
@@ -128,12 +129,26 @@ def test_dedup_and_avoid(mirrored: Path, tmp_path: Path) -> None:
         onionskin.avoid(mirrored, kinds=["strange"])
 
 
+def test_fields_are_those_of_the_compiled_part(mirrored: Path) -> None:
+    """A field that Rust has and Python has not, or the other way round, is an error wherever a summary is made."""
+    from onionskin import _onionskin, _summaries
+
+    values = _onionskin.explain(str(mirrored), "doc:0", "doc:15", None, [])
+    assert _summaries.build(onionskin.Explanation, values).a.doc == 0
+    for changed in ({**values, "more": 1}, {name: value for name, value in values.items() if name != "pair"}):
+        with pytest.raises(TypeError, match="disagree about (more|pair)$"):
+            _summaries.build(onionskin.Explanation, changed)
+    nested = {**values, "a": {**values["a"], "more": 1}}
+    with pytest.raises(TypeError, match="DocumentFacts and the compiled part of onionskin disagree about more"):
+        _summaries.build(onionskin.Explanation, nested)
+
+
 def test_explain(mirrored: Path) -> None:
     same = onionskin.explain(mirrored, 0, 15)
     assert same.text_equal and same.resemblance == 1.0 and same.only_in_a == same.only_in_b == [] and same.same_site is False
     near = onionskin.explain(mirrored, "http://mirror0.example.org/docs/p0.html", "2-0")
     assert 0.8 < near.resemblance < 1.0 and len(near.only_in_a) == len(near.only_in_b) == 1 and "changed" in near.only_in_b[0]
-    assert near.overlaps[0].chunking == "w4" and near.clusters[0] == near.clusters[1] is not None
+    assert near.overlaps[0].chunking == "w4" and near.cluster_a is not None and near.cluster_b is not None and near.cluster_a.cluster == near.cluster_b.cluster
     assert "<mark" in near._repr_html_() and near.to_dict()["overlaps"][0]["chunking"] == "w4"
     with pytest.raises(onionskin.OnionskinError, match="nobody"):
         onionskin.explain(mirrored, 0, "nobody")

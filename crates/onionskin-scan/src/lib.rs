@@ -32,6 +32,7 @@ use onionskin_store::{
     Atlas, Event, Manifest, MemoryBudget, Progress, Stage, StageName, StageParams, StagingError, Table,
     TooLittleMemory,
 };
+use serde::Serialize;
 use serde_json::json;
 
 use inputs::ScanRecord;
@@ -115,8 +116,13 @@ impl ScanParams {
 }
 
 /// What was seen.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct ScanSummary {
+    /// The directory of the atlas.
+    #[serde(serialize_with = "onionskin_store::json::path")]
+    pub atlas: PathBuf,
+    /// What was computed from every text.
+    pub recipe: String,
     /// Documents.
     pub documents: u64,
     /// Documents with no token, revisits not counted.
@@ -143,8 +149,8 @@ pub struct ScanSummary {
     pub sources: u64,
     /// Bytes of input.
     pub input_bytes: u64,
-    /// The first bad records: place and reason.
-    pub bad_record_examples: Vec<(String, String)>,
+    /// The first bad records.
+    pub bad_record_examples: Vec<BadRecord>,
     /// Documents that were taken over from an earlier run.
     pub resumed_documents: u64,
     /// Seconds this run took.
@@ -155,6 +161,15 @@ pub struct ScanSummary {
     pub peak_memory: Option<u64>,
     /// Bytes that sorting wrote to disk.
     pub spilled_bytes: u64,
+}
+
+/// A record that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BadRecord {
+    /// The input and the offset.
+    pub place: String,
+    /// What is wrong with it.
+    pub reason: String,
 }
 
 impl ScanSummary {
@@ -254,7 +269,10 @@ impl Scan {
     }
 
     fn summary(&self, Done { state, usage }: Done<State>) -> ScanSummary {
+        let examples = state.bad_record_examples.into_iter();
         ScanSummary {
+            atlas: self.params.atlas.clone(),
+            recipe: self.params.recipe.to_string(),
             documents: state.documents,
             empty_documents: state.empty_documents,
             revisits: state.revisits,
@@ -268,7 +286,7 @@ impl Scan {
             skipped: state.skipped,
             sources: self.sources.len() as u64,
             input_bytes: state.input_bytes,
-            bad_record_examples: state.bad_record_examples,
+            bad_record_examples: examples.map(|(place, reason)| BadRecord { place, reason }).collect(),
             resumed_documents: self.resumed_documents.get(),
             seconds: usage.seconds,
             cpu_seconds: usage.cpu_seconds,

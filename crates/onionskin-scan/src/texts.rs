@@ -17,7 +17,7 @@ use crate::inputs::{reading_options, reopen};
 #[derive(Clone, Debug, Default)]
 pub struct TextsParams {
     /// Where inputs with relative names lie; the current folder when not given.
-    pub inputs: Option<PathBuf>,
+    pub base: Option<PathBuf>,
     /// The command that reads PDF files apart from this process; see `ExtractOptions::pdf_worker`.
     pub pdf_worker: Vec<String>,
 }
@@ -64,7 +64,7 @@ pub fn read_texts<E>(
         let mut lose = |reason: String| {
             lost.push(LostInput { input: input.name.clone(), documents: input.documents, reason });
         };
-        match reopen(&input.name, params.inputs.as_deref(), &options) {
+        match reopen(&input.name, params.base.as_deref(), &options) {
             Err(error) => lose(error.to_string()),
             Ok(source) if source.is_stream() => lose("it was a pipe".to_owned()),
             Ok(source) if source.bytes != input.bytes => {

@@ -2,8 +2,12 @@
 
 #![allow(unused_qualifications, reason = "what utoipa writes has them")]
 
-pub(crate) mod atlas;
+pub(crate) mod clusters;
+pub(crate) mod collections;
+pub(crate) mod documents;
+pub(crate) mod explain;
 pub(crate) mod filter;
+pub(crate) mod part;
 pub(crate) mod search;
 pub(crate) mod seen;
 pub(crate) mod server;
@@ -42,7 +46,10 @@ pub(crate) fn router() -> OpenApiRouter<AppState> {
     OpenApiRouter::with_openapi(Base::openapi())
         .merge(server::router())
         .merge(search::router())
-        .merge(atlas::router())
+        .merge(documents::router())
+        .merge(clusters::router())
+        .merge(collections::router())
+        .merge(explain::router())
         .merge(filter::router())
         .merge(seen::router())
 }

@@ -14,7 +14,7 @@ pub struct Config {
     /// The folder of the atlas.
     pub atlas: Option<PathBuf>,
     /// Where the inputs of the atlas are now, if not where they were.
-    pub inputs: Option<PathBuf>,
+    pub base: Option<PathBuf>,
     /// Where the full-text index of the atlas is; in the atlas when not given.
     pub index: Option<PathBuf>,
     /// Make the index although there is one.
@@ -47,7 +47,7 @@ impl Config {
     pub fn new(memory: MemoryBudget) -> Config {
         Config {
             atlas: None,
-            inputs: None,
+            base: None,
             index: None,
             reindex: false,
             pdf_worker: Vec::new(),

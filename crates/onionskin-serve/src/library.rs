@@ -1,5 +1,7 @@
 //! An atlas, ready to be asked: full text, clusters, collections, links.
 
+mod selection;
+
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -15,14 +17,15 @@ use onionskin_store::{Atlas, MemoryBudget};
 
 use crate::error::ServeError;
 use crate::links::Links;
+pub(crate) use selection::{ClusterFilter, ClusterSort, CollectionFilter, CollectionSort};
 
 /// How to open an atlas.
 #[derive(Clone, Debug)]
 pub struct LibraryParams {
     /// The folder of the atlas.
     pub atlas: PathBuf,
-    /// Where inputs with relative names lie.
-    pub inputs: Option<PathBuf>,
+    /// Where inputs with relative names are.
+    pub base: Option<PathBuf>,
     /// The command that reads PDF files apart from this process.
     pub pdf_worker: Vec<String>,
     /// Where the full-text index is; in the atlas when not given.
@@ -54,7 +57,7 @@ impl Library {
     /// Opens an atlas; the full-text index is made where there is none that fits.
     pub fn open(params: LibraryParams, progress: &dyn Progress) -> Result<Library, SearchError> {
         let atlas = Atlas::open(&params.atlas)?;
-        let texts = TextsParams { inputs: params.inputs.clone(), pdf_worker: params.pdf_worker.clone() };
+        let texts = TextsParams { base: params.base.clone(), pdf_worker: params.pdf_worker.clone() };
         let build = BuildParams { texts, memory: params.memory, folder: params.index.clone() };
         let (index, built) = if params.reindex {
             let built = Index::build(&atlas, &build, progress)?;
@@ -124,7 +127,7 @@ impl Library {
             atlas: self.params.atlas.clone(),
             a: DocRef::Doc(a),
             b: DocRef::Doc(b),
-            inputs: self.params.inputs.clone(),
+            base: self.params.base.clone(),
             pdf_worker: self.params.pdf_worker.clone(),
         };
         explain(&params)

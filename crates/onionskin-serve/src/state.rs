@@ -88,7 +88,7 @@ impl AppState {
             Some(atlas) => {
                 let params = LibraryParams {
                     atlas: atlas.clone(),
-                    inputs: config.inputs.clone(),
+                    base: config.base.clone(),
                     pdf_worker: config.pdf_worker.clone(),
                     index: config.index.clone(),
                     reindex: config.reindex,

@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use onionskin_core::FeatureFilter;
 use onionskin_core::scramble;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
+use serde::{Deserialize, Serialize};
 
 use crate::{Resources, SimilarError};
 
@@ -32,7 +33,8 @@ pub const MOST_SHADES: usize = 4096;
 pub const MOST_SUPER_FEATURES: u64 = 128;
 
 /// What finding candidates has cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CandidateStats {
     /// Documents that were looked at.
     pub documents: u64,

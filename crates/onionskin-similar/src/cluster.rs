@@ -19,16 +19,19 @@ use onionskin_store::join::SortedCursor;
 use onionskin_store::record;
 use onionskin_store::sort::{Record, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
+use serde::Serialize;
 
 use crate::components::Components;
 use crate::{Bits, Candidates, ChunkSets, Resources, SharedPair, SimilarError, count_shared};
 
 /// How pairs become clusters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Clustering {
     /// Everything that is connected.
     Transitive,
     /// Everything that is similar to a centre.
+    #[default]
     Centred,
 }
 

@@ -10,6 +10,7 @@
 use onionskin_store::Atlas;
 use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, Sorter};
+use serde::{Deserialize, Serialize};
 
 use crate::components::Components;
 use crate::{Resources, SimilarError};
@@ -21,7 +22,8 @@ const REVISIT: &str = "warc/revisit";
 type Payload = ([u8; 20], u8, u32, u64);
 
 /// What folding has found and cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ExactStats {
     /// Documents with a text.
     pub texts: u64,

@@ -26,6 +26,8 @@ mod sort;
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Bound, ChunkSets, Resources, SharedPair, SimilarError};
 
 /// How to find the pairs. The answer is the same.
@@ -72,7 +74,8 @@ impl FromStr for Engine {
 }
 
 /// What a join has cost. None of it but `pairs` is the same for all engines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct JoinStats {
     /// Pairs of chunk and document that were brought together.
     pub records: u64,

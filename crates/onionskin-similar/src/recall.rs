@@ -13,6 +13,7 @@
 //! looked at, and a half of that, each standing for as many as were passed over.
 
 use onionskin_core::{FingerprintSet, scramble};
+use serde::{Deserialize, Serialize};
 
 use crate::cluster::Open;
 use crate::components::Components;
@@ -29,7 +30,10 @@ const RARITY_DOCUMENTS: u64 = 50_000;
 const RARITY_STEP: u64 = 16;
 
 /// A share with a 95 % confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+///
+/// In JSON a list: value, lower end, upper end.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 3]", into = "[f64; 3]")]
 pub struct Interval {
     /// The estimate.
     pub value: f64,
@@ -37,6 +41,18 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+}
+
+impl From<[f64; 3]> for Interval {
+    fn from([value, low, high]: [f64; 3]) -> Interval {
+        Interval { value, low, high }
+    }
+}
+
+impl From<Interval> for [f64; 3] {
+    fn from(interval: Interval) -> [f64; 3] {
+        [interval.value, interval.low, interval.high]
+    }
 }
 
 impl Interval {
@@ -110,7 +126,8 @@ fn ln_gamma(x: f64) -> f64 {
 }
 
 /// What the sample says.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Recall {
     /// Documents in the sample.
     pub sampled: u64,

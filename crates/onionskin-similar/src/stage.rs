@@ -18,6 +18,7 @@ pub mod levels;
 mod record;
 mod reread;
 mod state;
+mod summary;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -204,8 +205,15 @@ impl SimilarParams {
 }
 
 /// What was found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(into = "summary::Fields")]
 pub struct SimilarSummary {
+    /// The directory of the atlas.
+    pub atlas: PathBuf,
+    /// What makes documents similar.
+    pub method: Method,
+    /// How pairs became clusters.
+    pub cluster: Clustering,
     /// Documents of the atlas.
     pub documents: u64,
     /// Exact copies.
@@ -445,8 +453,7 @@ impl Run<'_, '_, '_> {
         let staging = &mut self.0.staging;
         self.0.state.exact = exact_copies(self.0.stage.atlas, &resources, |doc, centre| {
             Ok(staging.raw::<(u32, u32)>(COPIES)?.push(&(doc, centre))?)
-        })?
-        .into();
+        })?;
         Ok(())
     }
 
@@ -479,7 +486,7 @@ impl Run<'_, '_, '_> {
             if a != b { Ok(pairs.push((a.max(b), a.min(b)))?) } else { Ok(()) }
         };
         self.0.state.candidates =
-            filter::find(&self.0.stage, filter, &folded, &resources.share(3, 4), &mut candidate)?.into();
+            filter::find(self.0.stage, filter, &folded, &resources.share(3, 4), &mut candidate)?;
         for pair in pairs.finish()? {
             let (b, a) = pair?;
             self.0.staging.raw::<(u32, u32)>(CANDIDATES)?.push(&(a, b))?;
@@ -506,15 +513,15 @@ impl Run<'_, '_, '_> {
                 }
                 let verified =
                     count_shared(&sets, candidates, Some(bound), &resources.share(3, 4), &mut emit)?;
-                self.0.state.verified = verified.into();
+                self.0.state.verified = verified;
             }
             Search::Resemblance { .. } => {
                 self.0.state.join =
-                    join(&sets, documents, bound, Engine::Prefix, &resources.share(7, 8), &mut emit)?.into();
+                    join(&sets, documents, bound, Engine::Prefix, &resources.share(7, 8), &mut emit)?;
             }
             Search::Overlap { engine, .. } => {
                 self.0.state.join =
-                    join(&sets, documents, bound, *engine, &resources.share(7, 8), &mut emit)?.into();
+                    join(&sets, documents, bound, *engine, &resources.share(7, 8), &mut emit)?;
             }
             Search::Paragraphs { share } => {
                 let staging = &mut self.0.staging;
@@ -553,7 +560,7 @@ impl Run<'_, '_, '_> {
         let pairs = || near_pairs(&files);
         let seed = self.0.stage.atlas.manifest().seed;
         let recall = recall::measure(&sets, self.0.stage.documents, bound, seed, &pairs, &self.resources())?;
-        self.0.state.recall = Some(recall.into());
+        self.0.state.recall = Some(recall);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 use onionskin_core::FingerprintSet;
 use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
+use serde::{Deserialize, Serialize};
 
 use crate::overlap::rounds::in_parallel;
 use crate::{Bits, Bound, ChunkSets, Resources, SimilarError};
@@ -87,7 +88,8 @@ impl Candidates {
 }
 
 /// What verification has cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct VerifyStats {
     /// Different candidates.
     pub candidates: u64,

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::disk::IoError;
@@ -79,7 +80,7 @@ pub enum VerifyDepth {
 }
 
 /// A file of the atlas that is not as the manifest says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// The table.
     pub table: TableName,
@@ -90,7 +91,7 @@ pub struct Damage {
 }
 
 /// What [`Atlas::verify`] found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
     /// Files looked at.
     pub files: u64,

@@ -1,5 +1,30 @@
 //! Small pieces of JSON that several files share.
 
+use std::path::Path;
+
+use serde::Serializer;
+
+/// A path in a summary. What is not Unicode is shown as well as it can be, instead of failing.
+pub fn path<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
+}
+
+/// The same where there may be none.
+pub fn optional_path<P: AsRef<Path>, S: Serializer>(
+    path: &Option<P>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match path {
+        Some(path) => serializer.collect_str(&path.as_ref().display()),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// Anything that has a spelling, such as a filter.
+pub fn spelled<T: std::fmt::Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
 /// 64-bit checksums as sixteen hexadecimal digits: JSON numbers of that size are rounded by many readers.
 pub(crate) mod hex64 {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};

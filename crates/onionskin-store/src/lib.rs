@@ -22,7 +22,7 @@ pub mod cancel;
 pub mod costs;
 pub mod disk;
 pub mod join;
-mod json;
+pub mod json;
 pub mod manifest;
 pub mod process;
 pub mod progress;

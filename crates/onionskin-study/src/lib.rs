@@ -10,4 +10,5 @@ pub mod report;
 pub mod size;
 mod study;
 
+pub use report::{ReportSummary, report};
 pub use study::{CompareParams, ReportError, ReportParams, compare, study};

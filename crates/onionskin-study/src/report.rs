@@ -7,6 +7,7 @@ mod changes;
 mod files;
 mod html;
 mod machine;
+mod make;
 mod overview;
 
 use onionskin_core::format::{bytes, grouped, percent, seconds};
@@ -17,6 +18,7 @@ pub use changes::{Changes, Fate, MirrorChanges, SiteChanges, changes};
 pub use files::{Written, write_report};
 pub use html::html;
 pub use machine::{csv, json};
+pub use make::{ChangesSummary, LevelSummary, ReportSummary, report, report_changes};
 pub use overview::overview;
 
 /// A report.

@@ -14,6 +14,7 @@
 pub mod addresses;
 pub mod bias;
 pub mod engine;
+mod fields;
 pub mod overlap;
 pub mod random;
 pub mod searches;
@@ -21,6 +22,7 @@ mod stage;
 pub mod statistics;
 pub mod walk;
 
+pub use fields::{AddressReport, WalkReport};
 pub use stage::{
     BadResultPath, ByChoice, EngineSettings, FileError, HttpEngine, MemberKind, ResultPath, SearchesReport,
     SizeError, SizeParams, SizeReport, Step, http, read_addresses, read_lexicon, read_queries, searches,

@@ -38,6 +38,10 @@ use onionskin_store::progress::{Event, Progress};
 pub struct ReportParams {
     /// The folder of the atlas.
     pub atlas: PathBuf,
+    /// The directory of the report; made where it is missing.
+    pub output: PathBuf,
+    /// Draw PNG figures beside the SVG ones.
+    pub png: bool,
     /// Addresses where the simulated crawl begins; in the largest strongly connected component when there are none.
     pub seeds: Vec<String>,
     /// An earlier atlas whose growth is the yardstick of this one's.
@@ -57,16 +61,28 @@ impl ReportParams {
     /// Iterations where nothing is said (Pereira et al. 2006, the collection of 2005).
     pub const ITERATIONS: u32 = 50;
 
-    /// A report of an atlas.
-    pub fn new(atlas: PathBuf, work_dir: PathBuf) -> ReportParams {
+    /// The directory of a report in its atlas.
+    pub const IN_ATLAS: &str = "report";
+
+    /// A report on an atlas, written into a directory.
+    pub fn new(atlas: PathBuf, output: PathBuf) -> ReportParams {
+        let work_dir = output.join(".work");
         ReportParams {
             atlas,
+            output,
+            png: false,
             seeds: Vec::new(),
             reference: None,
             iterations: ReportParams::ITERATIONS,
             memory: MemoryBudget::default_for_machine(),
             work_dir,
         }
+    }
+
+    /// The report in its atlas.
+    pub fn in_atlas(atlas: PathBuf) -> ReportParams {
+        let output = atlas.join(ReportParams::IN_ATLAS);
+        ReportParams::new(atlas, output)
     }
 }
 
@@ -503,7 +519,7 @@ fn near_of(atlas: &Atlas) -> Result<Vec<(u32, u64)>, ReportError> {
 /// Recall of clusters, as the search measured it.
 fn recall_of(atlas: &Atlas) -> Result<Option<(u64, [f64; 3])>, ReportError> {
     let recall = atlas.record::<SimilarRecord>()?.and_then(|similar| similar.found.recall);
-    Ok(recall.and_then(|recall| Some((recall.sampled, recall.connected?))))
+    Ok(recall.and_then(|recall| Some((recall.sampled, recall.connected?.into()))))
 }
 
 /// Sites by the share of their documents that are in clusters: none, up to a quarter, a half, three quarters, less than all, all.

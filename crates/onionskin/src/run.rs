@@ -1,16 +1,21 @@
-//! The whole job in one process: scan, similar, collections.
+//! The whole job in one process: scan, similar, collections, report.
 //!
 //! The stages leave the same bytes as when each is run on its own. Each commits as it goes, so a
 //! killed run resumes in the middle of the stage it was in.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use onionskin_mirror::{CollectionsParams, CollectionsSummary, collections};
 use onionskin_scan::{ScanError, ScanParams, ScanSummary, scan};
 use onionskin_similar::{SimilarError, SimilarParams, SimilarSummary, similar};
 use onionskin_store::{Atlas, AtlasError, MemoryBudget, Progress, TableName, process};
+use onionskin_study::{ReportError, ReportParams, ReportSummary, report};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-/// What to do, and how. The atlas, the memory and the threads are those of the scan, whatever the other stages say.
+/// What to do, and how. The atlas, the memory and the threads are those of the scan, whatever the
+/// other stages say.
 #[derive(Clone, Debug)]
 pub struct RunParams {
     /// The scan.
@@ -19,6 +24,8 @@ pub struct RunParams {
     pub similar: SimilarParams,
     /// The search for mirrors, where it is wanted.
     pub collections: Option<CollectionsParams>,
+    /// The report, where it is wanted.
+    pub report: Option<ReportParams>,
 }
 
 impl RunParams {
@@ -29,7 +36,8 @@ impl RunParams {
     pub fn new(scan: ScanParams) -> RunParams {
         let similar = SimilarParams::new(scan.atlas.clone());
         let collections = Some(CollectionsParams::new(scan.atlas.clone()));
-        RunParams { scan, similar, collections }
+        let report = Some(ReportParams::in_atlas(scan.atlas.clone()));
+        RunParams { scan, similar, collections, report }
     }
 }
 
@@ -69,18 +77,47 @@ impl<S> Outcome<S> {
 /// What was seen and found.
 #[derive(Clone, Debug)]
 pub struct RunSummary {
+    /// The directory of the atlas.
+    pub atlas: PathBuf,
     /// The scan.
     pub scan: Outcome<ScanSummary>,
     /// The search for similar documents.
     pub similar: Outcome<SimilarSummary>,
     /// The search for mirrors.
     pub collections: Outcome<CollectionsSummary>,
+    /// The report.
+    pub report: Outcome<ReportSummary>,
     /// Seconds this run took.
     pub seconds: f64,
     /// Seconds of processor time this run took.
     pub cpu_seconds: f64,
     /// The most memory that was resident, where the system tells.
     pub peak_memory: Option<u64>,
+}
+
+/// Under `outcomes` what became of every stage; under its name what it saw, or null.
+impl Serialize for RunSummary {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let RunSummary { atlas, scan, similar, collections, report, seconds, cpu_seconds, peak_memory } =
+            self;
+        let mut fields = serializer.serialize_struct("RunSummary", 9)?;
+        fields.serialize_field("atlas", &atlas.display().to_string())?;
+        let outcomes = [
+            ("scan", scan.as_str()),
+            ("similar", similar.as_str()),
+            ("collections", collections.as_str()),
+            ("report", report.as_str()),
+        ];
+        fields.serialize_field("outcomes", &BTreeMap::from(outcomes))?;
+        fields.serialize_field("scan", &scan.summary())?;
+        fields.serialize_field("similar", &similar.summary())?;
+        fields.serialize_field("collections", &collections.summary())?;
+        fields.serialize_field("report", &report.summary())?;
+        fields.serialize_field("seconds", seconds)?;
+        fields.serialize_field("cpu_seconds", cpu_seconds)?;
+        fields.serialize_field("peak_memory", peak_memory)?;
+        fields.end()
+    }
 }
 
 /// Why a run ended early. What was committed stays.
@@ -93,6 +130,9 @@ pub enum RunError {
     /// A search.
     #[error(transparent)]
     Search(#[from] SimilarError),
+    /// The report.
+    #[error(transparent)]
+    Report(Box<ReportError>),
     /// The atlas cannot be read.
     #[error(transparent)]
     Atlas(#[from] AtlasError),
@@ -104,6 +144,12 @@ pub enum RunError {
         /// What it needs.
         least: MemoryBudget,
     },
+}
+
+impl From<ReportError> for RunError {
+    fn from(error: ReportError) -> RunError {
+        RunError::Report(Box::new(error))
+    }
 }
 
 /// Does the whole job, or what is left of it after an earlier run of the same.
@@ -120,6 +166,10 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
     let mirrors = params.collections.clone().map(|mut mirrors| {
         (mirrors.atlas, mirrors.memory, mirrors.threads) = (atlas.clone(), *memory, *threads);
         mirrors
+    });
+    let page = params.report.clone().map(|mut page| {
+        (page.atlas, page.memory) = (atlas.clone(), *memory);
+        page
     });
 
     let scan =
@@ -144,10 +194,16 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
             }
         }
     };
+    let report = match &page {
+        None => Outcome::NotWanted,
+        Some(page) => Outcome::Done(report(page, progress)?),
+    };
     Ok(RunSummary {
+        atlas: atlas.clone(),
         scan,
         similar,
         collections,
+        report,
         seconds: begun.0.elapsed().as_secs_f64(),
         cpu_seconds: process::cpu_seconds() - begun.1,
         peak_memory: process::peak_rss(),

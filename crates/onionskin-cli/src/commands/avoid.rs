@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueHint;
-use onionskin::avoid::{Alternate, AuditedEntry, Savings, alternates, audit, read_list, simulate_crawl};
+use onionskin::avoid::{AuditedEntry, Savings, alternates, audit, read_list, simulate_crawl};
 use onionskin::{AvoidParams, AvoidReport, avoid};
 use onionskin_mirror::avoid::{
     AuditParams, AvoidEntry, AvoidList, CrawlCounts, Date, Format, Rendered, SkipRule,
 };
 use onionskin_mirror::describe::Kind;
 use onionskin_store::MemoryBudget;
-use serde::Serialize;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{bytes, grouped, percent, print, print_json, table};
+use crate::output::{bytes, grouped, percent, print, print_tagged, table};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -167,10 +166,7 @@ fn make(args: &AvoidArgs, global: &Global) -> anyhow::Result<Exit> {
         (Some(folder), formats) => write_files(folder, formats, &report.list, global)?,
     }
     if global.json {
-        print_json(&AvoidWire::new(&report, &params))?;
-        for entry in &report.list.entries {
-            print_json(&EntryWire::new(entry))?;
-        }
+        print_tagged("avoid", &report)?;
     } else {
         print(&describe(&report, args))?;
     }
@@ -300,16 +296,7 @@ fn simulate(list: &Path, atlas: &Path, global: &Global) -> anyhow::Result<Exit> 
     let list = read_list(list)?;
     let seen = simulate_crawl(&list, atlas)?;
     if global.json {
-        print_json(&SimulateWire {
-            r#type: "avoid_simulate",
-            before: CountsWire::new(&seen.before),
-            after: CountsWire::new(&seen.after),
-            skipped: seen.skipped,
-            skipped_bytes: seen.skipped_bytes,
-            lost: seen.lost,
-            lost_bytes: seen.lost_bytes,
-            lost_with_cluster: seen.lost_with_cluster,
-        })?;
+        print_tagged("avoid_simulate", &seen)?;
         return Ok(Exit::Done);
     }
     let mut rows = table(&["crawl", "pages", "bytes", "similar", "exact copies"]);
@@ -359,7 +346,7 @@ fn judge(
     }
     if global.json {
         for entry in &audited {
-            print_json(&AuditWire::new(entry, &list.entries[entry.entry]))?;
+            print_tagged("avoid_audit", entry)?;
         }
     } else {
         print(&describe_audit(&list, &audited))?;
@@ -405,7 +392,7 @@ fn stand_ins(atlas: &Path, url: &str, global: &Global) -> anyhow::Result<Exit> {
     let found = alternates(atlas, url)?;
     if global.json {
         for alternate in &found {
-            print_json(&AlternateWire::new(alternate))?;
+            print_tagged("avoid_alternate", alternate)?;
         }
     } else if found.is_empty() {
         say(global, "nothing can stand in for it: no copy is known, and it is in the folder of no mirror");
@@ -422,192 +409,4 @@ fn stand_ins(atlas: &Path, url: &str, global: &Global) -> anyhow::Result<Exit> {
         print(&format!("{rows}\n"))?;
     }
     Ok(if found.is_empty() { Exit::No } else { Exit::Done })
-}
-
-/// `onionskin avoid --json`, first line.
-#[derive(Serialize)]
-struct AvoidWire {
-    r#type: &'static str,
-    atlas: String,
-    entries: u64,
-    rules: u64,
-    pages: u64,
-    bytes: u64,
-    exact_pages: u64,
-    exact_bytes: u64,
-    near_pages: u64,
-    near_bytes: u64,
-    skipped_pages: u64,
-    skipped_bytes: u64,
-    lost_pages: u64,
-    similar_before: f64,
-    similar_after: f64,
-    exact_before: f64,
-    exact_after: f64,
-    uncovered: u64,
-    spared_rules: u64,
-    capped_rules: u64,
-}
-
-impl AvoidWire {
-    fn new(report: &AvoidReport, params: &AvoidParams) -> AvoidWire {
-        let seen = &report.simulation;
-        AvoidWire {
-            r#type: "avoid",
-            atlas: params.atlas.display().to_string(),
-            entries: report.list.entries.len() as u64,
-            rules: report.list.n_rules() as u64,
-            pages: report.all.pages,
-            bytes: report.all.bytes,
-            exact_pages: report.exact.pages,
-            exact_bytes: report.exact.bytes,
-            near_pages: report.near.pages,
-            near_bytes: report.near.bytes,
-            skipped_pages: seen.skipped,
-            skipped_bytes: seen.skipped_bytes,
-            lost_pages: seen.lost,
-            similar_before: seen.before.similar_share(),
-            similar_after: seen.after.similar_share(),
-            exact_before: seen.before.exact_share(),
-            exact_after: seen.after.exact_share(),
-            uncovered: report.uncovered,
-            spared_rules: report.spared,
-            capped_rules: report.capped.rules,
-        }
-    }
-}
-
-/// One line an entry.
-#[derive(Serialize)]
-struct EntryWire<'a> {
-    r#type: &'static str,
-    group: u32,
-    replica: u32,
-    kind: &'a str,
-    name: &'a str,
-    principal: &'a str,
-    root: &'a str,
-    host: &'a str,
-    rules: Vec<String>,
-    pages: u64,
-    bytes: u64,
-    coverage: f64,
-    similar: u64,
-    unique: u64,
-    checked: Option<&'a str>,
-}
-
-impl<'a> EntryWire<'a> {
-    fn new(entry: &'a AvoidEntry) -> EntryWire<'a> {
-        EntryWire {
-            r#type: "avoid_entry",
-            group: entry.group,
-            replica: entry.replica,
-            kind: &entry.kind,
-            name: &entry.name,
-            principal: &entry.principal,
-            root: &entry.root,
-            host: entry.host.as_str(),
-            rules: entry.rules.iter().map(|rule| rule_words(entry, rule)).collect(),
-            pages: entry.pages,
-            bytes: entry.bytes,
-            coverage: entry.coverage,
-            similar: entry.similar,
-            unique: entry.unique,
-            checked: entry.checked.as_deref(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct CountsWire {
-    pages: u64,
-    bytes: u64,
-    similar: u64,
-    exact: u64,
-    similar_share: f64,
-    exact_share: f64,
-}
-
-impl CountsWire {
-    fn new(counts: &CrawlCounts) -> CountsWire {
-        CountsWire {
-            pages: counts.pages,
-            bytes: counts.bytes,
-            similar: counts.similar,
-            exact: counts.exact,
-            similar_share: counts.similar_share(),
-            exact_share: counts.exact_share(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct SimulateWire {
-    r#type: &'static str,
-    before: CountsWire,
-    after: CountsWire,
-    skipped: u64,
-    skipped_bytes: u64,
-    lost: u64,
-    lost_bytes: u64,
-    lost_with_cluster: u64,
-}
-
-#[derive(Serialize)]
-struct AuditWire<'a> {
-    r#type: &'static str,
-    root: &'a str,
-    host: &'a str,
-    verdict: &'static str,
-    stays: bool,
-    reason: &'a str,
-    look_again: String,
-    pages: u64,
-    copies_of_principal: u64,
-    copies_elsewhere: u64,
-    unique: u64,
-    principal_pages: u64,
-}
-
-impl<'a> AuditWire<'a> {
-    fn new(entry: &'a AuditedEntry, of: &'a AvoidEntry) -> AuditWire<'a> {
-        AuditWire {
-            r#type: "avoid_audit",
-            root: &of.root,
-            host: of.host.as_str(),
-            verdict: entry.audited.verdict.name(),
-            stays: entry.audited.verdict.stays(),
-            reason: &entry.audited.reason,
-            look_again: entry.audited.look_again.to_string(),
-            pages: entry.seen.pages,
-            copies_of_principal: entry.seen.copies_of_principal,
-            copies_elsewhere: entry.seen.copies_elsewhere,
-            unique: entry.seen.unique(),
-            principal_pages: entry.seen.principal_pages,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct AlternateWire<'a> {
-    r#type: &'static str,
-    doc: u32,
-    url: &'a str,
-    why: &'static str,
-    resemblance: Option<f64>,
-    group: Option<u32>,
-}
-
-impl<'a> AlternateWire<'a> {
-    fn new(alternate: &'a Alternate) -> AlternateWire<'a> {
-        AlternateWire {
-            r#type: "avoid_alternate",
-            doc: alternate.doc,
-            url: &alternate.url,
-            why: alternate.why.as_str(),
-            resemblance: alternate.resemblance,
-            group: alternate.group,
-        }
-    }
 }

@@ -6,18 +6,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueHint;
-use onionskin::mirror::{CheckReport, Counts, Trivial, check_collections};
+use onionskin::mirror::{CheckReport, Collection, Trivial, Violation, check_collections};
 use onionskin::{CollectionsParams, CollectionsSummary, collections};
 use onionskin_mirror::Merge;
-use onionskin_store::table::{CollectionGroupRow, CollectionRow, UrlRuleRow};
+use onionskin_store::table::UrlRuleRow;
 use onionskin_store::{Atlas, TableName};
 use onionskin_study::figure::{CollectionPoint, Figure, Ink};
-use serde::Serialize;
 
 use super::similar::apply;
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::{bytes, grouped, print, print_json, seconds, table};
+use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -83,11 +82,11 @@ pub(crate) fn run(args: &CollectionsArgs, global: &Global) -> anyhow::Result<Exi
     };
     if global.json {
         if let Some(summary) = &summary {
-            print_json(&SummaryWire::new(summary, &params))?;
+            print_tagged("collections", summary)?;
         }
         found.print_json(args)?;
         if let Some(report) = &report {
-            print_json(&CheckWire::new(report))?;
+            print_tagged("check", report)?;
         }
     } else {
         let mut text = found.describe(args);
@@ -99,7 +98,7 @@ pub(crate) fn run(args: &CollectionsArgs, global: &Global) -> anyhow::Result<Exi
         }
         print(&text)?;
     }
-    Ok(if report.is_some_and(|report| report.n_violations > 0) { Exit::No } else { Exit::Done })
+    Ok(if report.is_some_and(|report| report.violations > 0) { Exit::No } else { Exit::Done })
 }
 
 fn is_picture(file: &Path) -> bool {
@@ -111,7 +110,7 @@ fn is_picture(file: &Path) -> bool {
 /// The collections of an atlas.
 pub(crate) struct Found {
     /// Those that a crawler can spare most of, first.
-    groups: Vec<(CollectionGroupRow, Vec<CollectionRow>)>,
+    collections: Vec<Collection>,
     rules: Vec<UrlRuleRow>,
 }
 
@@ -121,17 +120,17 @@ impl Found {
         if !atlas.has(&TableName::CollectionGroups) {
             bail!("the atlas has no collections\nhint: run onionskin collections first");
         }
-        let mut groups: Vec<(CollectionGroupRow, Vec<CollectionRow>)> = Vec::new();
+        let mut collections: Vec<Collection> = Vec::new();
         for group in atlas.collection_groups()? {
-            groups.push((group?, Vec::new()));
+            collections.push(Collection { group: group?, members: Vec::new() });
         }
         for replica in atlas.collections()? {
             let replica = replica?;
-            let at = groups.binary_search_by_key(&replica.group, |(group, _)| group.group);
+            let at = collections.binary_search_by_key(&replica.group, |found| found.group.group);
             let at = at.ok().with_context(|| format!("collections: no group {}", replica.group))?;
-            groups[at].1.push(replica);
+            collections[at].members.push(replica);
         }
-        groups.sort_by_key(|(group, _)| {
+        collections.sort_by_key(|Collection { group, .. }| {
             (group.is_noise, std::cmp::Reverse(group.duplicate_pages), group.group)
         });
         let rules = if atlas.has(&TableName::UrlRules) {
@@ -139,29 +138,26 @@ impl Found {
         } else {
             Vec::new()
         };
-        Ok(Found { groups, rules })
+        Ok(Found { collections, rules })
     }
 
     /// The scatter of Cho et al. 2000, figure 12.
     fn draw(&self, file: &Path) -> anyhow::Result<()> {
-        let point = |(group, _): &(CollectionGroupRow, Vec<CollectionRow>)| CollectionPoint {
+        let point = |Collection { group, .. }: &Collection| CollectionPoint {
             cardinality: group.replicas,
             size: group.slots,
             name: group.name.clone(),
             kind: group.kind.clone(),
         };
-        let figure = Figure::Collections(self.groups.iter().map(point).collect());
+        let figure = Figure::Collections(self.collections.iter().map(point).collect());
         let is_png = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
         let bytes = if is_png { figure.png()? } else { figure.svg(Ink::File, "collections").into_bytes() };
         std::fs::write(file, bytes).with_context(|| format!("writing {}", file.display()))
     }
 
-    fn listed(
-        &self,
-        args: &CollectionsArgs,
-    ) -> impl Iterator<Item = &(CollectionGroupRow, Vec<CollectionRow>)> {
+    fn listed(&self, args: &CollectionsArgs) -> impl Iterator<Item = &Collection> {
         let most = if args.list == 0 { usize::MAX } else { args.list };
-        self.groups.iter().filter(|(group, _)| args.noise || !group.is_noise).take(most)
+        self.collections.iter().filter(|found| args.noise || !found.group.is_noise).take(most)
     }
 
     fn describe(&self, args: &CollectionsArgs) -> String {
@@ -169,9 +165,9 @@ impl Found {
         let mut listed =
             table(&["collection", "kind", "copies", "sites", "pages", "to spare", "principal copy"]);
         let mut n = 0;
-        for (group, replicas) in self.listed(args) {
+        for Collection { group, members } in self.listed(args) {
             n += 1;
-            let principal = replicas.iter().find(|replica| replica.is_principal);
+            let principal = members.iter().find(|replica| replica.is_principal);
             listed.add_row([
                 group.name.clone(),
                 group.kind.clone(),
@@ -185,9 +181,9 @@ impl Found {
         if n > 0 {
             let _ = writeln!(text, "{listed}");
         }
-        let hidden = self.groups.len() - n;
+        let hidden = self.collections.len() - n;
         if hidden > 0 {
-            let noise = self.groups.iter().filter(|(group, _)| group.is_noise).count();
+            let noise = self.collections.iter().filter(|found| found.group.is_noise).count();
             let _ = writeln!(
                 text,
                 "{} more are not listed, {} of them of fewer than ten pages\nhint: --list 0 and --noise show them, --json all that is known",
@@ -213,11 +209,11 @@ impl Found {
     }
 
     fn print_json(&self, args: &CollectionsArgs) -> anyhow::Result<()> {
-        for (group, replicas) in self.listed(args) {
-            print_json(&GroupWire::new(group, replicas))?;
+        for collection in self.listed(args) {
+            print_tagged("collection", collection)?;
         }
         for rule in &self.rules {
-            print_json(&RuleWire::new(rule))?;
+            print_tagged("url_rule", rule)?;
         }
         Ok(())
     }
@@ -264,170 +260,9 @@ fn describe_check(report: &CheckReport) -> String {
     for (verdict, n) in &report.verdicts {
         let _ = write!(text, " {} {verdict}", grouped(*n));
     }
-    let _ = writeln!(text, "; {} violations", grouped(report.n_violations));
-    for (group, violation) in &report.violations {
-        let _ = writeln!(text, "  collection {group}: {violation}");
+    let _ = writeln!(text, "; {} violations", grouped(report.violations));
+    for Violation { group, problem } in &report.examples {
+        let _ = writeln!(text, "  collection {group}: {problem}");
     }
     text
-}
-
-/// `onionskin collections --json`, first line.
-#[derive(Serialize)]
-pub(super) struct SummaryWire<'a> {
-    r#type: &'static str,
-    atlas: String,
-    merge: &'static str,
-    single_site: bool,
-    documents: u64,
-    links: u64,
-    #[serde(flatten)]
-    counts: &'a Counts,
-    resumed: bool,
-    seconds: f64,
-    cpu_seconds: f64,
-    peak_memory: Option<u64>,
-}
-
-impl<'a> SummaryWire<'a> {
-    pub(super) fn new(summary: &'a CollectionsSummary, params: &CollectionsParams) -> SummaryWire<'a> {
-        SummaryWire {
-            r#type: "collections",
-            atlas: params.atlas.display().to_string(),
-            merge: params.merge.as_str(),
-            single_site: params.single_site,
-            documents: summary.documents,
-            links: summary.links,
-            counts: &summary.counts,
-            resumed: summary.resumed,
-            seconds: summary.seconds,
-            cpu_seconds: summary.cpu_seconds,
-            peak_memory: summary.peak_memory,
-        }
-    }
-}
-
-/// One line a collection.
-#[derive(Serialize)]
-struct GroupWire<'a> {
-    r#type: &'static str,
-    group: u32,
-    name: &'a str,
-    kind: &'a str,
-    evidence: &'a str,
-    cardinality: u64,
-    size: u64,
-    sites: u64,
-    pages: u64,
-    bytes: u64,
-    duplicate_pages: u64,
-    duplicate_bytes: u64,
-    is_noise: bool,
-    replicas: Vec<ReplicaWire<'a>>,
-}
-
-#[derive(Serialize)]
-struct ReplicaWire<'a> {
-    replica: u32,
-    root_doc: u32,
-    root_url: Option<&'a str>,
-    folder: &'a str,
-    is_principal: bool,
-    kind: &'a str,
-    pages: u64,
-    bytes: u64,
-    coverage: f64,
-    copies: u64,
-    changed: u64,
-    added: u64,
-    missing: u64,
-    virtual_pages: u64,
-    newer: &'a str,
-}
-
-impl<'a> GroupWire<'a> {
-    fn new(group: &'a CollectionGroupRow, replicas: &'a [CollectionRow]) -> GroupWire<'a> {
-        let replica = |row: &'a CollectionRow| ReplicaWire {
-            replica: row.replica,
-            root_doc: row.root_doc,
-            root_url: row.root_url.as_deref(),
-            folder: &row.folder,
-            is_principal: row.is_principal,
-            kind: &row.kind,
-            pages: row.pages,
-            bytes: row.bytes,
-            coverage: row.coverage,
-            copies: row.copies,
-            changed: row.changed,
-            added: row.added,
-            missing: row.missing,
-            virtual_pages: row.virtual_pages,
-            newer: &row.newer,
-        };
-        GroupWire {
-            r#type: "collection",
-            group: group.group,
-            name: &group.name,
-            kind: &group.kind,
-            evidence: &group.evidence,
-            cardinality: group.replicas,
-            size: group.slots,
-            sites: group.sites,
-            pages: group.pages,
-            bytes: group.bytes,
-            duplicate_pages: group.duplicate_pages,
-            duplicate_bytes: group.duplicate_bytes,
-            is_noise: group.is_noise,
-            replicas: replicas.iter().map(replica).collect(),
-        }
-    }
-}
-
-/// One line a rewriting.
-#[derive(Serialize)]
-struct RuleWire<'a> {
-    r#type: &'static str,
-    host: Option<&'a str>,
-    kind: &'a str,
-    pattern: &'a str,
-    support: u64,
-    checked: u64,
-    confidence: f64,
-    example_from: &'a str,
-    example_to: &'a str,
-}
-
-impl<'a> RuleWire<'a> {
-    fn new(rule: &'a UrlRuleRow) -> RuleWire<'a> {
-        RuleWire {
-            r#type: "url_rule",
-            host: rule.host.as_deref(),
-            kind: &rule.kind,
-            pattern: &rule.pattern,
-            support: rule.support,
-            checked: rule.checked,
-            confidence: rule.confidence,
-            example_from: &rule.example_from,
-            example_to: &rule.example_to,
-        }
-    }
-}
-
-/// The last line, with `--check`.
-#[derive(Serialize)]
-struct CheckWire<'a> {
-    r#type: &'static str,
-    verdicts: &'a std::collections::BTreeMap<&'static str, u64>,
-    violations: u64,
-    examples: &'a [(u32, String)],
-}
-
-impl<'a> CheckWire<'a> {
-    fn new(report: &'a CheckReport) -> CheckWire<'a> {
-        CheckWire {
-            r#type: "check",
-            verdicts: &report.verdicts,
-            violations: report.n_violations,
-            examples: &report.violations,
-        }
-    }
 }

@@ -4,23 +4,16 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::ValueHint;
-use onionskin::dedup::{Copying, Tally};
-use onionskin::similar::Reclustering;
-use onionskin::similar::membership::{from_clusters_table, from_pairs};
+use onionskin::dedup::{DamagedInput, Tally};
 use onionskin::{DedupParams, DedupSummary, Survivor, dedup};
 use onionskin_corpus::Format;
-use onionskin_similar::SimilarRecord;
-use onionskin_similar::cluster::Clustering;
-use onionskin_store::table::Method;
-use onionskin_store::{Atlas, MemoryBudget};
-use serde::Serialize;
+use onionskin_store::MemoryBudget;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::commands::similar::parse_share;
-use crate::output::{bytes, grouped, print, print_json, seconds, table};
+use crate::commands::similar::parse_number_or_share;
+use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -98,173 +91,32 @@ fn shards(text: &str) -> Result<Shards, String> {
 }
 
 pub(crate) fn run(args: &DedupArgs, global: &Global) -> anyhow::Result<Exit> {
-    let params = params(args);
+    let params = params(args)?;
     let bar = Bar::new(global);
-    let result = reclustering(args).and_then(|wanted| decide(&params, wanted, &bar));
+    let result = dedup(&params, &bar);
     bar.finish();
     let summary = result?;
     if global.json {
-        print_json(&DedupWire::new(&summary, &params))?;
+        print_tagged("dedup", &summary)?;
     } else {
         print(&describe(&summary, &params))?;
     }
     Ok(Exit::Done)
 }
 
-/// What was said about clusters; `None` where those of the atlas will do.
-fn reclustering(args: &DedupArgs) -> anyhow::Result<Option<Reclustering>> {
-    if args.threshold.is_none() && args.keep.is_none() {
-        return Ok(None);
-    }
-    let atlas = Atlas::open(&args.atlas)?;
-    let search = atlas.record::<SimilarRecord>()?.unwrap_or_default().search;
-    let threshold = match args.threshold.as_deref() {
-        None => None,
-        Some(number) if search.method == Some(Method::Overlap) => {
-            let chunks = number.parse::<u32>();
-            Some(f64::from(chunks.with_context(|| {
-                format!("pairs were found by overlap: the threshold is a number of chunks, not {number:?}")
-            })?))
-        }
-        Some(share) => Some(parse_share(share)?),
-    };
-    let survivor = match &args.keep {
-        Some(rule) => rule.clone(),
-        None => search.survivor.unwrap_or_default(),
-    };
-    Ok(Some(Reclustering { clustering: Clustering::Centred, threshold, survivor }))
-}
-
-fn decide(params: &DedupParams, wanted: Option<Reclustering>, bar: &Bar) -> anyhow::Result<DedupSummary> {
-    let atlas = Atlas::open(&params.atlas)?;
-    let work_dir = work_dir(params);
-    let memory = params.membership_memory();
-    let memberships = match wanted {
-        Some(wanted) => from_pairs(&atlas, &wanted, memory, &work_dir)?,
-        None => from_clusters_table(&atlas, memory, &work_dir)?,
-    };
-    let result = dedup(params, memberships, bar);
-    // Made only if the sort did not fit into memory; also what a killed run has left there goes.
-    let _ = std::fs::remove_dir_all(&work_dir);
-    Ok(result?)
-}
-
-/// Where clusters are sorted: beside the results, where there is room for them.
-fn work_dir(params: &DedupParams) -> PathBuf {
-    match params.output.file_name() {
-        Some(name) if !params.dry_run => {
-            let mut hidden = std::ffi::OsString::from(".");
-            hidden.push(name);
-            hidden.push(".sort");
-            params.output.with_file_name(hidden)
-        }
-        _ => std::env::temp_dir().join(format!("onionskin-sort-{}", std::process::id())),
-    }
-}
-
-fn params(args: &DedupArgs) -> DedupParams {
+fn params(args: &DedupArgs) -> anyhow::Result<DedupParams> {
     let mut params = DedupParams::new(args.atlas.clone(), args.output.clone().unwrap_or_default());
-    if let Some(Shards(formats)) = &args.shards {
-        params.formats = formats.clone();
-    }
-    params.copying = if args.annotate {
-        Copying::Annotate
-    } else if params.formats.is_empty() || args.dolma.is_some() && args.shards.is_none() {
-        Copying::None
-    } else {
-        Copying::Filter
-    };
     params.dolma = args.dolma.clone();
+    params.copy(args.shards.as_ref().map(|Shards(formats)| formats.clone()), args.annotate);
     params.base = args.base.clone();
+    params.threshold = args.threshold.as_deref().map(parse_number_or_share).transpose()?;
+    params.survivor = args.keep.clone();
     params.dry_run = args.dry_run;
     params.memory = args.resources.memory.unwrap_or_else(MemoryBudget::default_for_machine);
     if let Some(threads) = args.resources.threads {
         params.threads = usize::from(threads);
     }
-    params
-}
-
-/// `onionskin dedup --json`.
-#[derive(Serialize)]
-struct DedupWire<'a> {
-    r#type: &'static str,
-    atlas: String,
-    output: Option<String>,
-    dry_run: bool,
-    kept: TallyWire,
-    removed: TallyWire,
-    removed_exact: TallyWire,
-    removed_near: TallyWire,
-    removed_same_site: TallyWire,
-    removed_cross_site: TallyWire,
-    clusters: u64,
-    kept_for_payload: u64,
-    files: u64,
-    input_bytes: u64,
-    output_bytes: u64,
-    removed_records: u64,
-    annotated: u64,
-    other_records: u64,
-    revisits: u64,
-    metadata: u64,
-    untouched: u64,
-    damaged: Vec<DamagedWire<'a>>,
-    left_out: &'a std::collections::BTreeMap<String, u64>,
-    seconds: f64,
-    peak_memory: Option<u64>,
-    spilled_bytes: u64,
-}
-
-#[derive(Serialize)]
-struct TallyWire {
-    documents: u64,
-    bytes: u64,
-}
-
-impl From<Tally> for TallyWire {
-    fn from(tally: Tally) -> TallyWire {
-        TallyWire { documents: tally.documents, bytes: tally.bytes }
-    }
-}
-
-#[derive(Serialize)]
-struct DamagedWire<'a> {
-    input: &'a str,
-    problem: &'a str,
-}
-
-impl<'a> DedupWire<'a> {
-    fn new(summary: &'a DedupSummary, params: &DedupParams) -> DedupWire<'a> {
-        let damaged = summary.damaged.iter();
-        DedupWire {
-            r#type: "dedup",
-            atlas: params.atlas.display().to_string(),
-            output: (!params.dry_run).then(|| params.output.display().to_string()),
-            dry_run: params.dry_run,
-            kept: summary.kept.into(),
-            removed: summary.removed.into(),
-            removed_exact: summary.removed_exact.into(),
-            removed_near: summary.removed_near.into(),
-            removed_same_site: summary.removed_same_site.into(),
-            removed_cross_site: summary.removed_cross_site.into(),
-            clusters: summary.clusters,
-            kept_for_payload: summary.kept_for_payload,
-            files: summary.files,
-            input_bytes: summary.input_bytes,
-            output_bytes: summary.output_bytes,
-            removed_records: summary.removed_records,
-            annotated: summary.annotated,
-            other_records: summary.other_records,
-            revisits: summary.revisits,
-            metadata: summary.metadata,
-            untouched: summary.untouched,
-            damaged: damaged.map(|(input, problem)| DamagedWire { input, problem }).collect(),
-            left_out: &summary.left_out,
-            seconds: summary.seconds,
-            peak_memory: summary.peak_memory,
-            spilled_bytes: summary.spilled_bytes,
-        }
-    }
+    Ok(params)
 }
 
 /// The summary for people.
@@ -320,7 +172,7 @@ fn describe(summary: &DedupSummary, params: &DedupParams) -> String {
         }
         text.push('\n');
     }
-    for (input, problem) in &summary.damaged {
+    for DamagedInput { input, problem } in &summary.damaged {
         let _ = writeln!(text, "{input} is damaged ({problem}); its copy ends where it does");
     }
     let _ = writeln!(

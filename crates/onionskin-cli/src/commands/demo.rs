@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::Exit;
 use crate::args::{DemoArgs, Global};
 use crate::commands::generate::write_truth;
-use crate::output::{bytes, grouped, print, print_json, seconds, table};
+use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
 use crate::progress::Bar;
 
 /// Marks a folder that a demo made and may replace.
@@ -25,7 +25,6 @@ const MARK: &str = ".onionskin-demo";
 /// `onionskin demo --json`.
 #[derive(Serialize)]
 struct DemoWire<'a> {
-    r#type: &'static str,
     folder: String,
     planted: &'a Summary,
     seen: &'a Seen,
@@ -54,8 +53,8 @@ struct Seen {
     /// Pages that an avoid list spares the next crawl.
     avoided_pages: u64,
     /// The share of similar pages, as the web is and with what the list skips left out.
-    similar_before: f64,
-    similar_after: f64,
+    similar_share_before: f64,
+    similar_share_after: f64,
 }
 
 pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
@@ -99,21 +98,21 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
         work_dir: folder.join("work"),
     })?;
     let bar = Bar::steps(global);
-    let place = folder.join("report");
-    let result =
-        super::report::make(&ReportParams::new(atlas.clone(), place.join(".work")), &place, true, &bar);
+    let mut params = ReportParams::new(atlas.clone(), folder.join("report"));
+    params.png = true;
+    let result = onionskin::report(&params, &bar);
     bar.finish();
-    let (_, report) = result?;
+    let report = result?.written;
     let stages = Stages { scan: &summary, similar: &found, collections: &copied, list: &list };
     let seen = look(&atlas, &stages, &judged, &mirrors)?;
     if global.json {
-        print_json(&DemoWire {
-            r#type: "demo",
+        let told = DemoWire {
             folder: folder.display().to_string(),
             planted: &planted,
             seen: &seen,
             report: report.page.display().to_string(),
-        })?;
+        };
+        print_tagged("demo", &told)?;
     } else {
         let told = describe(&planted, &seen, &summary, &judged, &mirrors, &folder);
         print(&format!("{told}the report is {}\n", report.page.display()))?;
@@ -180,8 +179,8 @@ fn look(
         collections: copied.counts.groups,
         mirrors_whole: mirrors.mirrors_whole,
         avoided_pages: list.simulation.skipped,
-        similar_before: list.simulation.before.similar_share(),
-        similar_after: list.simulation.after.similar_share(),
+        similar_share_before: list.simulation.before.similar_share(),
+        similar_share_after: list.simulation.after.similar_share(),
     })
 }
 
@@ -224,8 +223,8 @@ fn describe(
         grouped(seen.clusters),
         grouped(seen.collections),
         grouped(seen.avoided_pages),
-        100.0 * seen.similar_before,
-        100.0 * seen.similar_after,
+        100.0 * seen.similar_share_before,
+        100.0 * seen.similar_share_after,
         bytes(summary.input_bytes),
         seconds(summary.seconds),
         summary.peak_memory.map_or_else(|| "unknown amount".to_owned(), bytes),

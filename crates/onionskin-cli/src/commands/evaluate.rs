@@ -1,20 +1,16 @@
 //! `evaluate`: pairs and clusters against known answers.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::ValueHint;
-use onionskin::evaluate::{
-    Band, ClusterError, ClusterScore, MirrorScore, PairScore, TruthCounts, evaluate_mirrors, f1,
-};
+use onionskin::evaluate::{ClusterError, ClusterScore, MirrorScore, PairScore, evaluate_mirrors, f1};
 use onionskin::{EvaluateParams, Evaluation, evaluate};
 use onionskin_store::MemoryBudget;
-use serde::Serialize;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{grouped, print, print_json, table};
+use crate::output::{grouped, print, print_tagged, table};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct EvaluateArgs {
@@ -70,9 +66,9 @@ pub(crate) fn run(args: &EvaluateArgs, global: &Global) -> anyhow::Result<Exit> 
     let seen = result?;
     let mirrors = evaluate_mirrors(&args.atlas, &args.truth)?;
     if global.json {
-        print_json(&EvaluateWire::new(&seen))?;
+        print_tagged("evaluate", &seen)?;
         if let Some(mirrors) = &mirrors {
-            print_json(&MirrorsWire::new(mirrors))?;
+            print_tagged("evaluate_mirrors", mirrors)?;
         }
     } else {
         let mirrors = mirrors.map(|mirrors| describe_mirrors(&mirrors, args.show)).unwrap_or_default();
@@ -154,42 +150,6 @@ pub(crate) fn describe_mirrors(score: &MirrorScore, show: usize) -> String {
         let _ = writeln!(text, "  {root}: {why}");
     }
     text
-}
-
-/// Mirrors as JSON, in a line of their own.
-#[derive(Serialize)]
-struct MirrorsWire<'a> {
-    r#type: &'static str,
-    targets: u64,
-    targets_found: u64,
-    mirrors: u64,
-    mirrors_found: u64,
-    mirrors_whole: u64,
-    by_kind: &'a BTreeMap<String, (u64, u64)>,
-    collections: u64,
-    problems: u64,
-    collections_without_noise: u64,
-    problems_without_noise: u64,
-    misses: &'a [(String, String)],
-}
-
-impl<'a> MirrorsWire<'a> {
-    fn new(score: &'a MirrorScore) -> MirrorsWire<'a> {
-        MirrorsWire {
-            r#type: "evaluate_mirrors",
-            targets: score.targets,
-            targets_found: score.targets_found,
-            mirrors: score.mirrors,
-            mirrors_found: score.mirrors_found,
-            mirrors_whole: score.mirrors_whole,
-            by_kind: &score.by_kind,
-            collections: score.collections,
-            problems: score.problems,
-            collections_without_noise: score.collections_without_noise,
-            problems_without_noise: score.problems_without_noise,
-            misses: &score.misses,
-        }
-    }
 }
 
 fn describe(seen: &Evaluation, partial: bool) -> String {
@@ -306,170 +266,7 @@ fn describe_errors(
             grouped(error.pairs),
         );
         for doc in &error.examples {
-            let _ = writeln!(text, "    doc:{doc}  {}", name_of(seen, *doc));
+            let _ = writeln!(text, "    doc:{doc}  {}", seen.name_of(*doc));
         }
-    }
-}
-
-fn name_of(seen: &Evaluation, doc: u32) -> String {
-    let at = seen.names.binary_search_by_key(&doc, |(doc, _)| *doc);
-    at.ok().and_then(|at| seen.names.get(at)).map(|(_, name)| name.clone()).unwrap_or_default()
-}
-
-/// `onionskin evaluate --json`.
-#[derive(Serialize)]
-struct EvaluateWire<'a> {
-    r#type: &'static str,
-    documents: u64,
-    threshold: f64,
-    truth: TruthWire<'a>,
-    pairs: Option<PairsWire>,
-    clusters: Option<ClustersWire>,
-    bands: Vec<BandWire>,
-    spilled_bytes: u64,
-}
-
-#[derive(Serialize)]
-struct TruthWire<'a> {
-    pairs: u64,
-    pairs_at_threshold: u64,
-    members: u64,
-    clusters: u64,
-    unknown_names: u64,
-    unknown_examples: &'a [String],
-    ambiguous_names: u64,
-    shingle: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct PairsWire {
-    truth: u64,
-    found: u64,
-    rows: u64,
-    right: u64,
-    wrong: u64,
-    unjudged: u64,
-    below_threshold: u64,
-    precision: f64,
-    recall: f64,
-    f1: f64,
-}
-
-#[derive(Serialize)]
-struct ClustersWire {
-    documents: u64,
-    truth_clusters: u64,
-    found_clusters: u64,
-    truth_pairs: u64,
-    found_pairs: u64,
-    common_pairs: u64,
-    precision: f64,
-    recall: f64,
-    f1: f64,
-    adjusted_rand_index: f64,
-    split: u64,
-    worst_split: Vec<ClusterErrorWire>,
-    mixed: u64,
-    worst_mixed: Vec<ClusterErrorWire>,
-}
-
-#[derive(Serialize)]
-struct ClusterErrorWire {
-    /// Smallest document of a cluster of the truth, or number of a found one.
-    cluster: u64,
-    documents: u64,
-    parts: u64,
-    pairs: u64,
-    examples: Vec<ExampleWire>,
-}
-
-#[derive(Serialize)]
-struct ExampleWire {
-    doc: u32,
-    name: String,
-}
-
-#[derive(Serialize)]
-struct BandWire {
-    from: f64,
-    to: f64,
-    pairs: u64,
-    in_pairs: u64,
-    in_clusters: u64,
-}
-
-impl<'a> EvaluateWire<'a> {
-    fn new(seen: &'a Evaluation) -> EvaluateWire<'a> {
-        let TruthCounts { unknown_examples, .. } = &seen.truth;
-        let bands = seen.bands.iter().map(|&Band { from, to, pairs, in_pairs, in_clusters }| BandWire {
-            from,
-            to,
-            pairs,
-            in_pairs,
-            in_clusters,
-        });
-        EvaluateWire {
-            r#type: "evaluate",
-            documents: seen.documents,
-            threshold: seen.threshold,
-            truth: TruthWire {
-                pairs: seen.truth.pairs,
-                pairs_at_threshold: seen.truth.pairs_at_threshold,
-                members: seen.truth.members,
-                clusters: seen.truth.clusters,
-                unknown_names: seen.truth.unknown_names,
-                unknown_examples,
-                ambiguous_names: seen.truth.ambiguous_names,
-                shingle: seen.truth.shingle,
-            },
-            pairs: seen.pairs.as_ref().map(|pairs| PairsWire {
-                truth: pairs.truth,
-                found: pairs.found,
-                rows: pairs.rows,
-                right: pairs.right,
-                wrong: pairs.wrong,
-                unjudged: pairs.unjudged,
-                below_threshold: pairs.below,
-                precision: pairs.precision(),
-                recall: pairs.recall(),
-                f1: f1(pairs.precision(), pairs.recall()),
-            }),
-            clusters: seen.clusters.as_ref().map(|clusters| clusters_wire(clusters, seen)),
-            bands: bands.collect(),
-            spilled_bytes: seen.spilled_bytes,
-        }
-    }
-}
-
-fn clusters_wire(clusters: &ClusterScore, seen: &Evaluation) -> ClustersWire {
-    let errors = |errors: &[ClusterError]| {
-        let wire = |error: &ClusterError| ClusterErrorWire {
-            cluster: error.cluster,
-            documents: error.documents,
-            parts: error.parts,
-            pairs: error.pairs,
-            examples: error
-                .examples
-                .iter()
-                .map(|&doc| ExampleWire { doc, name: name_of(seen, doc) })
-                .collect(),
-        };
-        errors.iter().map(wire).collect()
-    };
-    ClustersWire {
-        documents: clusters.documents,
-        truth_clusters: clusters.truth_clusters,
-        found_clusters: clusters.found_clusters,
-        truth_pairs: clusters.truth_pairs,
-        found_pairs: clusters.found_pairs,
-        common_pairs: clusters.common_pairs,
-        precision: clusters.precision(),
-        recall: clusters.recall(),
-        f1: f1(clusters.precision(), clusters.recall()),
-        adjusted_rand_index: clusters.adjusted_rand_index(),
-        split: clusters.n_split,
-        worst_split: errors(&clusters.split),
-        mixed: clusters.n_mixed,
-        worst_mixed: errors(&clusters.mixed),
     }
 }

@@ -2,7 +2,6 @@
 
 mod collection;
 mod view;
-mod wire;
 
 use std::fmt::Write as _;
 use std::io::{self, BufWriter, IsTerminal, Write as _};
@@ -10,7 +9,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::ValueHint;
-use onionskin::explain::{DocumentFacts, Texts, explain_cluster};
+use onionskin::explain::{DocumentFacts, Numbers, Texts, explain_cluster};
 use onionskin::{ExplainError, ExplainParams, Explanation, explain};
 use onionskin_store::Atlas;
 use onionskin_store::table::ClusterRow;
@@ -18,9 +17,8 @@ use onionskin_warc::format_date;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{bytes, grouped, percent, print, print_json, table};
+use crate::output::{Tagged, bytes, grouped, percent, print, print_tagged, table};
 use view::{Look, harmless};
-use wire::{ClusterWire, ExplainWire, MemberWire};
 
 /// Columns where nobody says how many there are.
 const WIDTH: usize = 100;
@@ -46,9 +44,9 @@ pub(crate) struct ExplainArgs {
     /// Columns of the output [default: those of the terminal, else 100]
     #[arg(long, value_name = "N")]
     pub width: Option<u16>,
-    /// Where inputs that were given by a relative name lie [default: the current folder]
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub inputs: Option<PathBuf>,
+    /// The directory below which inputs with relative names are now [default: the current one]
+    #[arg(long, alias = "inputs", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub base: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &ExplainArgs, global: &Global) -> anyhow::Result<Exit> {
@@ -106,7 +104,7 @@ fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()>
         atlas: args.atlas.clone(),
         a: args.a.parse()?,
         b: b.parse()?,
-        inputs: args.inputs.clone(),
+        base: args.base.clone(),
         pdf_worker: super::pdf_worker(),
     };
     let explained = explain(&params)?;
@@ -117,7 +115,11 @@ fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()>
         }
     }
     if global.json {
-        print_json(&ExplainWire::new(&explained, !args.no_text))?;
+        if args.no_text {
+            print_tagged("explain", &Numbers::from(&explained))?;
+        } else {
+            print_tagged("explain", &explained)?;
+        }
     } else {
         print(&describe(&explained))?;
     }
@@ -131,8 +133,8 @@ fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()>
         }
         Err(error) => {
             say(&format!("note: the texts cannot be shown: {}", with_causes(error)));
-            if args.inputs.is_none() && !explained.a.source.starts_with('/') {
-                say("hint: inputs were given by a relative name; --inputs says where they lie");
+            if args.base.is_none() && !explained.a.source.starts_with('/') {
+                say("hint: inputs were given by a relative name; --base says where they are");
             }
         }
     }
@@ -304,7 +306,7 @@ fn cluster(args: &ExplainArgs, number: u32, global: &Global) -> anyhow::Result<(
     let mut begun = false;
     let stats = explain_cluster::<anyhow::Error>(&atlas, number, &mut |member| {
         if global.json {
-            serde_json::to_writer(&mut out, &MemberWire::new(&member))?;
+            serde_json::to_writer(&mut out, &Tagged { r#type: "member", value: &member })?;
             out.write_all(b"\n")?;
             return Ok(());
         }
@@ -325,7 +327,7 @@ fn cluster(args: &ExplainArgs, number: u32, global: &Global) -> anyhow::Result<(
     })?;
     match stats {
         Some(stats) if global.json => {
-            serde_json::to_writer(&mut out, &ClusterWire::from(stats))?;
+            serde_json::to_writer(&mut out, &Tagged { r#type: "cluster", value: &stats })?;
             out.write_all(b"\n")?;
         }
         Some(stats) => writeln!(

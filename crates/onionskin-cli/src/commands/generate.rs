@@ -11,12 +11,11 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Compression, GenerateArgs, Global, OutputFormat};
-use crate::output::{bytes, grouped, print_json};
+use crate::output::{bytes, grouped, print_tagged};
 use crate::progress::Bar;
 
 #[derive(Serialize)]
 struct GenerateWire<'a> {
-    r#type: &'static str,
     pages: u64,
     bytes: u64,
     files: u64,
@@ -46,7 +45,7 @@ pub(crate) fn run(args: &GenerateArgs, global: &Global) -> anyhow::Result<Exit> 
     bar.finish();
     if global.json && !to_stdout {
         let Written { pages, bytes, files } = written;
-        print_json(&GenerateWire { r#type: "generate", pages, bytes, files, summary: summary.as_ref() })?;
+        print_tagged("generate", &GenerateWire { pages, bytes, files, summary: summary.as_ref() })?;
     } else if !global.quiet {
         told(&written);
     }

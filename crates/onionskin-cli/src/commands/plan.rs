@@ -10,12 +10,11 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, PlanArgs};
-use crate::output::{bytes, grouped, print, print_json, seconds, table};
+use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
 
 /// `onionskin plan --json`.
 #[derive(Serialize)]
 struct PlanWire {
-    r#type: &'static str,
     recipe: String,
     k: usize,
     s: usize,
@@ -63,7 +62,6 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
     let speed = (!args.no_measure).then(|| measure(&recipe));
     let text_bytes = args.documents as f64 * args.mean_words as f64 * BYTES_PER_WORD;
     let wire = PlanWire {
-        r#type: "plan",
         recipe: recipe.to_string(),
         k: filter.k(),
         s: filter.s(),
@@ -83,7 +81,7 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
         curve: (0..=100).map(|i| f64::from(i) / 100.0).map(|x| (x, filter.acceptance(x))).collect(),
     };
     if global.json {
-        print_json(&wire)?
+        print_tagged("plan", &wire)?
     } else {
         print(&describe(&wire, filter, args))?
     }

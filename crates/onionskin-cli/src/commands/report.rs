@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::ValueHint;
-use onionskin::{CompareParams, Event, Progress, ReportParams, compare, study};
-use onionskin_study::findings::Findings;
-use onionskin_study::report::{Changes, Written, changes, overview, write_report};
-use serde::Serialize;
+use onionskin::{CompareParams, ReportParams, ReportSummary, report};
+use onionskin_study::report::{ChangesSummary, Written, report_changes};
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::{bytes, grouped, percent, print, print_json, table};
+use crate::output::{bytes, grouped, percent, print, print_tagged, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -44,30 +42,10 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs, global: &Global) -> anyhow::Result<Exit> {
-    let folder = folder(args)?;
-    // Before the work: a place that cannot be written to is told now.
-    std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
     match &args.later {
-        None => of_one(args, &folder, global),
-        Some(later) => of_two(args, later, &folder, global),
+        None => of_one(args, global),
+        Some(later) => of_two(args, later, global),
     }
-}
-
-fn folder(args: &ReportArgs) -> anyhow::Result<PathBuf> {
-    if let Some(folder) = &args.output {
-        return Ok(folder.clone());
-    }
-    // An atlas that is not one gets no folder.
-    onionskin_store::Atlas::open(&args.atlas)?;
-    Ok(match &args.later {
-        None => args.atlas.join("report"),
-        Some(later) => {
-            onionskin_store::Atlas::open(later)?;
-            let earlier = args.atlas.canonicalize().unwrap_or_else(|_| args.atlas.clone());
-            let name = earlier.file_name().map_or_else(|| "earlier".into(), |name| name.to_string_lossy());
-            later.join(format!("report-since-{name}"))
-        }
-    })
 }
 
 /// `@FILE` stands for the addresses in a file.
@@ -90,93 +68,86 @@ fn seeds(given: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(seeds)
 }
 
-fn of_one(args: &ReportArgs, folder: &Path, global: &Global) -> anyhow::Result<Exit> {
-    let mut params = ReportParams::new(args.atlas.clone(), folder.join(".work"));
+fn of_one(args: &ReportArgs, global: &Global) -> anyhow::Result<Exit> {
+    let mut params = match &args.output {
+        Some(output) => ReportParams::new(args.atlas.clone(), output.clone()),
+        None => ReportParams::in_atlas(args.atlas.clone()),
+    };
+    params.png = !args.no_png;
     params.seeds = seeds(&args.seed_url)?;
     params.reference.clone_from(&args.reference);
     params.iterations = args.iterations;
     params.memory = args.resources.memory.unwrap_or(params.memory);
     let bar = Bar::steps(global);
-    let result = make(&params, folder, !args.no_png, &bar);
+    let result = report(&params, &bar);
     bar.finish();
-    let (findings, written) = result?;
+    let summary = result?;
     if global.json {
-        print_json(&ReportWire::new(&findings, &written))?;
+        print_tagged("report", &summary)?;
     } else {
-        print(&describe(&findings, &written))?;
+        print(&describe(&summary))?;
     }
     Ok(Exit::Done)
 }
 
-/// Studies an atlas and writes the report.
-pub(crate) fn make(
-    params: &ReportParams,
-    folder: &Path,
-    with_png: bool,
-    bar: &Bar,
-) -> anyhow::Result<(Findings, Written)> {
-    let findings = study(params, bar)?;
-    bar.event(Event::Step { name: "drawing figures" });
-    let written = write_report(&overview(&findings), folder, with_png)?;
-    Ok((findings, written))
-}
-
-fn of_two(args: &ReportArgs, later: &Path, folder: &Path, global: &Global) -> anyhow::Result<Exit> {
+fn of_two(args: &ReportArgs, later: &Path, global: &Global) -> anyhow::Result<Exit> {
+    let output = args.output.clone().unwrap_or_else(|| {
+        let earlier = args.atlas.canonicalize().unwrap_or_else(|_| args.atlas.clone());
+        let name = earlier.file_name().map_or_else(|| "earlier".into(), |name| name.to_string_lossy());
+        later.join(format!("report-since-{name}"))
+    });
     let params = CompareParams {
         earlier: args.atlas.clone(),
         later: later.to_owned(),
         memory: args.resources.memory.unwrap_or_else(onionskin_store::MemoryBudget::default_for_machine),
-        work_dir: folder.join(".work"),
+        work_dir: output.join(".work"),
     };
     let bar = Bar::steps(global);
-    let result = compare(&params, &bar);
+    let result = report_changes(&params, &output, !args.no_png, &bar);
     bar.finish();
-    let found = result?;
-    let written = write_report(&changes(&found), folder, !args.no_png)?;
+    let summary = result?;
     if global.json {
-        print_json(&ChangesWire::new(&found, &written))?;
+        print_tagged("changes", &summary)?;
     } else {
-        print(&describe_changes(&found, &written))?;
+        print(&describe_changes(&summary))?;
     }
     Ok(Exit::Done)
 }
 
-fn describe(findings: &Findings, written: &Written) -> String {
+fn describe(summary: &ReportSummary) -> String {
     let mut levels = table(&["level", "documents", "clusters", "duplicates", "%", "on other sites", "bytes"]);
-    for level in &findings.levels {
-        let whole = &level.counts.whole;
-        let cross: u64 = level.counts.classes.iter().map(|class| class.cross_site_duplicates).sum();
+    for level in &summary.levels {
         levels.add_row([
             level.title.clone(),
-            grouped(whole.documents),
-            grouped(whole.clusters),
-            grouped(whole.duplicates()),
-            percent(whole.duplicate_share()),
-            grouped(cross),
-            bytes(level.counts.duplicate_bytes),
+            grouped(level.documents),
+            grouped(level.clusters),
+            grouped(level.duplicates),
+            percent(level.duplicate_share),
+            grouped(level.cross_site_duplicates),
+            bytes(level.duplicate_bytes),
         ]);
     }
     let mut text = format!("{levels}\n");
-    if let (Some(parts), Some(level)) = (&findings.parts, findings.main_level()) {
-        let counts = &level.counts;
+    let main = summary.levels.iter().find(|level| summary.main_level.as_ref() == Some(&level.level));
+    if let (Some(reached), Some(level)) = (summary.reached, main) {
         let _ = writeln!(
             text,
             "a crawl by links reaches {} of {} documents; duplicates there: {}, elsewhere: {}",
-            grouped(parts.reached),
-            grouped(findings.documents),
-            percent(counts.connected.duplicate_share()),
-            percent(counts.disconnected.duplicate_share())
+            grouped(reached),
+            grouped(summary.documents),
+            percent(level.connected_duplicate_share),
+            percent(level.disconnected_duplicate_share)
         );
     }
-    if let Some(found) = &findings.collections {
+    if let (Some(collections), Some(duplicate_pages)) = (summary.collections, summary.duplicate_pages) {
         let _ = writeln!(
             text,
             "{} replicated collections of ten pages and more, {} pages of them to spare",
-            grouped(found.groups),
-            grouped(found.duplicate_pages)
+            grouped(collections),
+            grouped(duplicate_pages)
         );
     }
-    text + &told(written)
+    text + &told(&summary.written)
 }
 
 fn told(written: &Written) -> String {
@@ -188,120 +159,20 @@ fn told(written: &Written) -> String {
     )
 }
 
-fn describe_changes(found: &Changes, written: &Written) -> String {
+fn describe_changes(found: &ChangesSummary) -> String {
     let mut pages = table(&["pages", "number"]);
     for (name, n) in [
         ("in both, unchanged", found.unchanged),
         ("in both, changed", found.changed),
-        ("new", found.new.addresses),
-        ("  with a text that was there before", found.new.text_elsewhere),
-        ("gone", found.gone.addresses),
-        ("  with a text that is still there", found.gone.text_elsewhere),
+        ("new", found.new),
+        ("  with a text that was there before", found.new_with_known_text),
+        ("gone", found.gone),
+        ("  with a text that is still there", found.gone_with_text_elsewhere),
         ("still copied", found.still_copied),
         ("no longer copied", found.no_longer_copied),
         ("newly copied", found.newly_copied),
     ] {
         pages.add_row([name.to_owned(), grouped(n)]);
     }
-    format!("{pages}\n{}", told(written))
-}
-
-/// `onionskin report --json`.
-#[derive(Serialize)]
-struct ReportWire {
-    r#type: &'static str,
-    page: String,
-    page_bytes: u64,
-    files: u64,
-    documents: u64,
-    sites: u64,
-    links: u64,
-    levels: Vec<LevelWire>,
-    reached: Option<u64>,
-    collections: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct LevelWire {
-    level: String,
-    documents: u64,
-    clusters: u64,
-    duplicates: u64,
-    unique: u64,
-    duplicate_bytes: u64,
-    connected_duplicates: u64,
-    disconnected_duplicates: u64,
-}
-
-impl ReportWire {
-    fn new(findings: &Findings, written: &Written) -> ReportWire {
-        let level = |level: &onionskin_study::findings::Level| {
-            let counts = &level.counts;
-            LevelWire {
-                level: level.name.clone(),
-                documents: counts.whole.documents,
-                clusters: counts.whole.clusters,
-                duplicates: counts.whole.duplicates(),
-                unique: counts.whole.unique(),
-                duplicate_bytes: counts.duplicate_bytes,
-                connected_duplicates: counts.connected.duplicates(),
-                disconnected_duplicates: counts.disconnected.duplicates(),
-            }
-        };
-        ReportWire {
-            r#type: "report",
-            page: written.page.display().to_string(),
-            page_bytes: written.page_bytes,
-            files: written.files,
-            documents: findings.documents,
-            sites: findings.sites,
-            links: findings.links,
-            levels: findings.levels.iter().map(level).collect(),
-            reached: findings.parts.as_ref().map(|parts| parts.reached),
-            collections: findings.collections.as_ref().map(|found| found.groups),
-        }
-    }
-}
-
-/// `onionskin report A B --json`.
-#[derive(Serialize)]
-struct ChangesWire {
-    r#type: &'static str,
-    page: String,
-    files: u64,
-    unchanged: u64,
-    changed: u64,
-    new: u64,
-    new_with_known_text: u64,
-    gone: u64,
-    gone_with_text_elsewhere: u64,
-    still_copied: u64,
-    no_longer_copied: u64,
-    newly_copied: u64,
-    mirrors_still: Option<u64>,
-    mirrors_new: Option<u64>,
-    mirrors_gone: Option<u64>,
-}
-
-impl ChangesWire {
-    fn new(found: &Changes, written: &Written) -> ChangesWire {
-        let mirrors = found.mirrors.as_ref();
-        ChangesWire {
-            r#type: "changes",
-            page: written.page.display().to_string(),
-            files: written.files,
-            unchanged: found.unchanged,
-            changed: found.changed,
-            new: found.new.addresses,
-            new_with_known_text: found.new.text_elsewhere,
-            gone: found.gone.addresses,
-            gone_with_text_elsewhere: found.gone.text_elsewhere,
-            still_copied: found.still_copied,
-            no_longer_copied: found.no_longer_copied,
-            newly_copied: found.newly_copied,
-            mirrors_still: mirrors.map(|mirrors| mirrors.still),
-            mirrors_new: mirrors.map(|mirrors| mirrors.new),
-            mirrors_gone: mirrors.map(|mirrors| mirrors.gone),
-        }
-    }
+    format!("{pages}\n{}", told(&found.written))
 }

@@ -1,20 +1,17 @@
 //! `run`: from a crawl to copies, mirrors and a report.
 
-use std::path::{Path, PathBuf};
-
 use onionskin::run::Outcome;
 use onionskin::similar::Search;
-use onionskin::{ReportParams, RunParams, RunSummary, Survivor};
+use onionskin::{RunParams, RunSummary, Survivor};
 use onionskin_mirror::Merge;
 use onionskin_similar::cluster::Clustering;
-use serde::Serialize;
 
-use super::collections::{self, SummaryWire};
+use super::collections;
 use super::scan::{self, warn_of_nothing};
-use super::similar::{self, SimilarWire, parse_share};
+use super::similar::{self, parse_share};
 use crate::Exit;
 use crate::args::{Global, ScanArgs};
-use crate::output::{ScanWire, bytes, print, print_json, seconds};
+use crate::output::{bytes, print, print_tagged, seconds};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -66,15 +63,14 @@ pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
     let result = onionskin::run(&params, &bar);
     bar.finish();
     let summary = result?;
-    let page = if args.searches.no_report { None } else { Some(report(&params, global)?) };
     #[cfg(feature = "serve")]
     if args.searches.index {
         super::serve::index(&params.scan.atlas, params.scan.memory, global)?;
     }
     if global.json {
-        tell_machines(&summary, &params, page.as_deref())?;
+        print_tagged("run", &summary)?;
     } else {
-        print(&describe(&summary, &params, page.as_deref()))?;
+        print(&describe(&summary))?;
     }
     if let Some(scanned) = summary.scan.summary()
         && scanned.documents == 0
@@ -86,17 +82,6 @@ pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes the report into the atlas.
-fn report(params: &RunParams, global: &Global) -> anyhow::Result<PathBuf> {
-    let folder = params.scan.atlas.join("report");
-    let mut report = ReportParams::new(params.scan.atlas.clone(), folder.join(".work"));
-    report.memory = params.scan.memory;
-    let bar = Bar::steps(global);
-    let result = super::report::make(&report, &folder, false, &bar);
-    bar.finish();
-    Ok(result?.1.page)
-}
-
 fn params(args: &RunArgs) -> anyhow::Result<RunParams> {
     let searches = &args.searches;
     let mut params = RunParams::new(scan::params(&args.scan));
@@ -105,6 +90,9 @@ fn params(args: &RunArgs) -> anyhow::Result<RunParams> {
     params.similar.clustering = searches.cluster;
     params.similar.survivor = searches.keep.clone();
     params.similar.measure_recall = !searches.no_recall;
+    if searches.no_report {
+        params.report = None;
+    }
     if searches.no_collections {
         params.collections = None;
     }
@@ -114,37 +102,13 @@ fn params(args: &RunArgs) -> anyhow::Result<RunParams> {
     Ok(params)
 }
 
-/// One object for each stage that was done, and one for the run.
-fn tell_machines(summary: &RunSummary, params: &RunParams, page: Option<&Path>) -> anyhow::Result<()> {
-    if let Some(scanned) = summary.scan.summary() {
-        print_json(&ScanWire::new(scanned, &params.scan.atlas, params.scan.recipe.to_string()))?;
-    }
-    if let Some(found) = summary.similar.summary() {
-        print_json(&SimilarWire::new(found, &params.similar))?;
-    }
-    if let (Some(found), Some(params)) = (summary.collections.summary(), &params.collections) {
-        print_json(&SummaryWire::new(found, params))?;
-    }
-    print_json(&RunWire {
-        r#type: "run",
-        atlas: params.scan.atlas.display().to_string(),
-        scan: summary.scan.as_str(),
-        similar: summary.similar.as_str(),
-        collections: summary.collections.as_str(),
-        report: page.map(|page| page.display().to_string()),
-        seconds: summary.seconds,
-        cpu_seconds: summary.cpu_seconds,
-        peak_memory: summary.peak_memory,
-    })
-}
-
 /// The summary for people.
-fn describe(summary: &RunSummary, params: &RunParams, page: Option<&Path>) -> String {
+fn describe(summary: &RunSummary) -> String {
     let mut text = section("scan", &summary.scan, scan::describe);
-    text += &section("similar", &summary.similar, |found| similar::describe(found, &params.similar));
+    text += &section("similar", &summary.similar, similar::describe);
     text += &section("collections", &summary.collections, collections::describe);
-    if let Some(page) = page {
-        text += &format!("report: {}\n", page.display());
+    if let Some(report) = summary.report.summary() {
+        text += &format!("report: {}\n", report.written.page.display());
     }
     text += &format!(
         "in all: {}, {} of processor time, {} of memory at most\n",
@@ -162,18 +126,4 @@ fn section<S>(name: &str, outcome: &Outcome<S>, describe: impl Fn(&S) -> String)
         Outcome::NotWanted => format!("{name}: left out\n"),
         Outcome::NoLinks => format!("{name}: left out, since no document links to another\n"),
     }
-}
-
-/// `onionskin run --json`, the last line.
-#[derive(Serialize)]
-struct RunWire {
-    r#type: &'static str,
-    atlas: String,
-    scan: &'static str,
-    similar: &'static str,
-    collections: &'static str,
-    report: Option<String>,
-    seconds: f64,
-    cpu_seconds: f64,
-    peak_memory: Option<u64>,
 }

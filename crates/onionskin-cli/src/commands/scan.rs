@@ -9,7 +9,7 @@ use onionskin_store::MemoryBudget;
 
 use crate::Exit;
 use crate::args::{Global, ReadingArgs, ScanArgs};
-use crate::output::{ScanWire, bytes, grouped, print, print_json, seconds, table};
+use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
 use crate::progress::Bar;
 
 pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
     bar.finish();
     let summary = result?;
     if global.json {
-        print_json(&ScanWire::new(&summary, &params.atlas, params.recipe.to_string()))?;
+        print_tagged("scan", &summary)?;
     } else {
         print(&describe(&summary))?;
     }
@@ -103,8 +103,8 @@ pub(crate) fn describe(summary: &ScanSummary) -> String {
     if bad > 0 {
         let all = grouped(summary.documents + bad);
         let _ = writeln!(text, "{} of {all} records could not be read:", grouped(bad));
-        for (place, reason) in summary.bad_record_examples.iter().take(SHOWN) {
-            let _ = writeln!(text, "  {place}: {reason}");
+        for record in summary.bad_record_examples.iter().take(SHOWN) {
+            let _ = writeln!(text, "  {}: {}", record.place, record.reason);
         }
         if bad > SHOWN as u64 {
             let _ = writeln!(text, "  … the first 100 are in manifest.json under bad_record_examples");

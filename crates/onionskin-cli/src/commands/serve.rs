@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::print_json;
+use crate::output::print_tagged;
 use crate::progress::Bar;
 
 /// Where the token is when no file is named.
@@ -43,9 +43,10 @@ pub(crate) struct ServeArgs {
     /// Connections that are open at a time; further ones wait.
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_connections: u32,
-    /// Where the inputs of the atlas are now, if not where they were.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    inputs: Option<PathBuf>,
+    /// The directory below which inputs of the atlas with relative names are now [default: the
+    /// current one]
+    #[arg(long, alias = "inputs", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    base: Option<PathBuf>,
     /// Where the full-text index is, or is put [default: in the atlas]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "atlas")]
     index: Option<PathBuf>,
@@ -59,7 +60,6 @@ pub(crate) struct ServeArgs {
 /// The one line of `onionskin serve --json`, printed when connections are taken.
 #[derive(Serialize)]
 struct ListeningWire {
-    r#type: &'static str,
     address: String,
     url: String,
 }
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
     let memory = args.resources.memory.unwrap_or_else(MemoryBudget::default_for_machine);
     let mut config = Config::new(memory);
     config.atlas.clone_from(&args.atlas);
-    config.inputs.clone_from(&args.inputs);
+    config.base.clone_from(&args.base);
     config.index.clone_from(&args.index);
     config.reindex = args.reindex;
     config.pdf_worker = super::pdf_worker();
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
 /// Makes the full-text index of an atlas, where there is none that fits.
 pub(crate) fn index(atlas: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Result<()> {
     let atlas = Atlas::open(atlas)?;
-    let texts = TextsParams { inputs: None, pdf_worker: super::pdf_worker() };
+    let texts = TextsParams { base: None, pdf_worker: super::pdf_worker() };
     let bar = Bar::new(global);
     let result = Index::open_or_build(&atlas, &BuildParams { texts, memory, folder: None }, &bar);
     bar.finish();
@@ -114,7 +114,7 @@ fn warn_of_lost(lost: &[LostInput], global: &Global) {
         eprintln!("warning: {input}: {reason}; {documents} documents are found by title and address alone");
     }
     if !lost.is_empty() && !global.quiet {
-        eprintln!("hint: name the folder that the inputs are in with --inputs, and give --reindex");
+        eprintln!("hint: name the folder that the inputs are in with --base, and give --reindex");
     }
 }
 
@@ -135,7 +135,7 @@ fn token(args: &ServeArgs) -> anyhow::Result<Option<Token>> {
 fn tell(address: SocketAddr, global: &Global) -> anyhow::Result<()> {
     let url = format!("http://{address}/");
     if global.json {
-        print_json(&ListeningWire { r#type: "listening", address: address.to_string(), url: url.clone() })?;
+        print_tagged("listening", &ListeningWire { address: address.to_string(), url: url.clone() })?;
     }
     if !global.quiet {
         eprintln!("listening on {url}");

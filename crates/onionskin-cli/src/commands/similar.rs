@@ -9,11 +9,10 @@ use onionskin_core::Threshold;
 use onionskin_similar::recall::Interval;
 use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
-use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs, SimilarArgs, SimilarPreset};
-use crate::output::{bytes, grouped, percent, print, print_json, seconds, table};
+use crate::output::{bytes, grouped, percent, print, print_tagged, seconds, table};
 use crate::progress::Bar;
 
 /// Shared chunks that are enough, where nothing is said (Shivakumar and Garcia-Molina 1998, section 3).
@@ -29,9 +28,9 @@ pub(crate) fn run(args: &SimilarArgs, global: &Global) -> anyhow::Result<Exit> {
     bar.finish();
     let summary = result?;
     if global.json {
-        print_json(&SimilarWire::new(&summary, &params))?;
+        print_tagged("similar", &summary)?;
     } else {
-        print(&describe(&summary, &params))?;
+        print(&describe(&summary))?;
     }
     Ok(Exit::Done)
 }
@@ -124,8 +123,16 @@ pub(crate) fn parse_share(text: &str) -> anyhow::Result<f64> {
         .with_context(|| format!("a threshold is above 0 and at most 1, as in 0.9 or 90%, not {text:?}"))
 }
 
+/// 0.9 or 90%, or any number where shared chunks are counted.
+pub(crate) fn parse_number_or_share(text: &str) -> anyhow::Result<f64> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => parse_share(text),
+    }
+}
+
 /// The summary for people.
-pub(crate) fn describe(summary: &SimilarSummary, params: &SimilarParams) -> String {
+pub(crate) fn describe(summary: &SimilarSummary) -> String {
     let clusters = &summary.clusters;
     let mut found = table(&["found", "number"]);
     let mut row = |name: &str, value: u64| {
@@ -137,7 +144,7 @@ pub(crate) fn describe(summary: &SimilarSummary, params: &SimilarParams) -> Stri
     if summary.filter.is_some() {
         row("candidates by features", summary.verified.candidates);
     }
-    if params.search != Search::Exact {
+    if summary.method != Method::Exact {
         row("near pairs, verified", summary.near_pairs);
     }
     row("clusters", clusters.clusters);
@@ -257,139 +264,6 @@ fn describe_iterations(found: &IterationSummary) -> String {
         "  estimated share of duplicates: {value:.1} % (95 % between {low:.1} % and {high:.1} %)"
     );
     text
-}
-
-/// `onionskin similar --json`.
-#[derive(Serialize)]
-pub(super) struct SimilarWire {
-    r#type: &'static str,
-    atlas: String,
-    method: &'static str,
-    cluster: &'static str,
-    documents: u64,
-    texts: u64,
-    exact_copies: u64,
-    filter: Option<String>,
-    expected_at_threshold: Option<f64>,
-    candidates: u64,
-    crowded_buckets: u64,
-    largest_bucket: u64,
-    passes: u64,
-    near_pairs: u64,
-    texts_read_again: bool,
-    recall: Option<RecallWire>,
-    paragraphs: Option<ParagraphsWire>,
-    iterations: Option<IterationsWire>,
-    clusters: u64,
-    clustered_documents: u64,
-    exact_members: u64,
-    near_members: u64,
-    largest_cluster: u64,
-    same_site: u64,
-    cross_site: u64,
-    lowest_resemblance: Option<f64>,
-    spilled_bytes: u64,
-    resumed: bool,
-    seconds: f64,
-    cpu_seconds: f64,
-    peak_memory: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct RecallWire {
-    sampled: u64,
-    with_neighbours: u64,
-    true_pairs: u64,
-    listed: Option<[f64; 3]>,
-    connected: Option<[f64; 3]>,
-    precision: Option<[f64; 3]>,
-}
-
-#[derive(Serialize)]
-struct ParagraphsWire {
-    documents: u64,
-    duplicates: u64,
-    near: Vec<(u32, u64)>,
-    steps: u64,
-}
-
-/// What was found so far, and estimates with their 95 % intervals: value, lower end, upper end.
-#[derive(Serialize)]
-struct IterationsWire {
-    iterations: u32,
-    of: u32,
-    documents: u64,
-    clusters: u64,
-    duplicates: u64,
-    estimated_clusters: [f64; 3],
-    estimated_duplicates: [f64; 3],
-    estimated_unique: [f64; 3],
-    estimated_share: [f64; 3],
-}
-
-impl SimilarWire {
-    pub(super) fn new(summary: &SimilarSummary, params: &SimilarParams) -> SimilarWire {
-        let clusters = &summary.clusters;
-        let interval = |interval: Option<Interval>| interval.map(|i| [i.value, i.low, i.high]);
-        SimilarWire {
-            r#type: "similar",
-            atlas: params.atlas.display().to_string(),
-            method: params.search.method().as_str(),
-            cluster: params.clustering.as_str(),
-            documents: summary.documents,
-            texts: summary.exact.texts,
-            exact_copies: summary.exact.copies,
-            filter: summary.filter.map(|choice| choice.filter.to_string()),
-            expected_at_threshold: summary.filter.map(|choice| choice.at_threshold),
-            candidates: summary.verified.candidates + summary.join.candidates,
-            crowded_buckets: summary.candidates.crowded_buckets,
-            largest_bucket: summary.candidates.largest_bucket,
-            passes: summary.verified.passes + summary.join.passes,
-            near_pairs: summary.near_pairs,
-            texts_read_again: summary.texts_read_again,
-            recall: summary.recall.map(|recall| RecallWire {
-                sampled: recall.sampled,
-                with_neighbours: recall.with_neighbours,
-                true_pairs: recall.true_pairs,
-                listed: interval(recall.listed),
-                connected: interval(recall.connected),
-                precision: interval(recall.precision),
-            }),
-            paragraphs: summary.paragraphs.as_ref().map(|paragraphs| ParagraphsWire {
-                documents: paragraphs.documents,
-                duplicates: paragraphs.duplicates,
-                near: paragraphs.near.clone(),
-                steps: paragraphs.steps,
-            }),
-            iterations: summary.iterations.as_ref().map(|found| IterationsWire {
-                iterations: found.iterations,
-                of: found.of,
-                documents: found.documents,
-                clusters: found.clusters,
-                duplicates: found.duplicates,
-                estimated_clusters: found.estimated_clusters,
-                estimated_duplicates: found.estimated_duplicates,
-                estimated_unique: found.estimated_unique,
-                estimated_share: found.estimated_share,
-            }),
-            clusters: clusters.clusters,
-            clustered_documents: clusters.documents,
-            exact_members: clusters.exact_members,
-            near_members: clusters.near_members,
-            largest_cluster: clusters.largest,
-            same_site: clusters.same_site,
-            cross_site: clusters.cross_site,
-            lowest_resemblance: clusters.lowest_resemblance,
-            spilled_bytes: summary.exact.spilled_bytes
-                + summary.candidates.spilled_bytes
-                + summary.verified.spilled_bytes
-                + summary.join.spilled_bytes,
-            resumed: summary.resumed,
-            seconds: summary.seconds,
-            cpu_seconds: summary.cpu_seconds,
-            peak_memory: summary.peak_memory,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! `size`: how big crawls, lists and engines are against each other.
 
 mod view;
-mod wire;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,11 +15,11 @@ use onionskin_store::{Atlas, MemoryBudget};
 use onionskin_study::size::engine::{Check, Correction, EngineParams};
 use onionskin_study::size::overlap::{Basis, EstimateParams, Fit};
 use onionskin_study::size::walk::{Rule, WalkParams};
-use onionskin_study::size::{addresses, bias};
+use onionskin_study::size::{AddressReport, WalkReport, addresses, bias};
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{print, print_json};
+use crate::output::{print, print_tagged};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -69,9 +68,10 @@ pub(crate) struct EngineArgs {
     /// An atlas that knows the texts of pages, beside those that are members.
     #[arg(long, value_name = "ATLAS", value_hint = ValueHint::DirPath)]
     pub texts: Option<PathBuf>,
-    /// Where inputs of atlases that were given by a relative name lie [default: the current folder]
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub inputs: Option<PathBuf>,
+    /// The directory below which inputs of atlases with relative names are now [default: the
+    /// current one]
+    #[arg(long, alias = "inputs", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub base: Option<PathBuf>,
     /// Fetch pages that no atlas knows.
     #[arg(long)]
     pub fetch: bool,
@@ -274,7 +274,7 @@ fn params(args: &SizeArgs) -> SizeParams {
         lexicon: engines.lexicon.clone(),
         texts: engines.texts.clone(),
         fetch: engines.fetch,
-        inputs: engines.inputs.clone(),
+        base: engines.base.clone(),
         pdf_worker: super::pdf_worker(),
         memory: args.memory.unwrap_or_else(MemoryBudget::default_for_machine),
         work_dir: std::env::temp_dir().join(format!("onionskin-size-{}", std::process::id())),
@@ -286,7 +286,7 @@ fn overlap(args: &SizeArgs, params: &SizeParams, bar: &Bar, global: &Global) -> 
     let report = size(params, bar)?;
     bar.finish();
     if global.json {
-        print_json(&wire::Overlap::new(&report, args))?;
+        print_tagged("size", &report)?;
     } else {
         print(&view::overlap(&report, args))?;
     }
@@ -302,7 +302,7 @@ fn from_log(args: &SizeArgs, params: &SizeParams, bar: &Bar, global: &Global) ->
     let report = searches(params, &queries, args.others.max_results, bar)?;
     bar.finish();
     if global.json {
-        print_json(&wire::Searches::new(&report, args))?;
+        print_tagged("size", &report)?;
     } else {
         print(&view::searches(&report, args))?;
     }
@@ -330,7 +330,9 @@ fn from_walk(args: &SizeArgs, params: &SizeParams, bar: &Bar, global: &Global) -
     let seconds = start.elapsed().as_secs_f64();
     let biases = bias::walk();
     if global.json {
-        print_json(&wire::Walk::new(&walked, &walk_params, member, &biases, seconds))?;
+        let report =
+            WalkReport { atlas: member, params: &walk_params, walked: &walked, biases: &biases, seconds };
+        print_tagged("size", &report)?;
     } else {
         print(&view::walk(&walked, &walk_params, args, &biases, seconds))?;
     }
@@ -359,7 +361,9 @@ fn from_addresses(args: &SizeArgs, global: &Global) -> anyhow::Result<Exit> {
         .with_context(|| file.clone())?;
     let biases = bias::addresses();
     if global.json {
-        print_json(&wire::Addresses::new(&study, &found, args, &biases))?;
+        let (confidence, seed) = (args.confidence, args.seed);
+        let report = AddressReport { study: &study, estimates: &found, confidence, seed, biases: &biases };
+        print_tagged("size", &report)?;
     } else {
         print(&view::addresses(&study, &found, args, &biases))?;
     }

@@ -1,41 +1,27 @@
 //! `verify`: is the atlas whole?
 
 use onionskin_store::Atlas;
-use onionskin_store::atlas::VerifyDepth;
+use onionskin_store::atlas::{VerifyDepth, VerifyReport};
 use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, VerifyArgs};
-use crate::output::{grouped, print, print_json};
+use crate::output::{grouped, print, print_tagged};
 
 #[derive(Serialize)]
-struct VerifyWire {
-    r#type: &'static str,
+struct Verified<'a> {
     atlas: String,
     whole: bool,
-    files: u64,
-    damage: Vec<DamageWire>,
-}
-
-#[derive(Serialize)]
-struct DamageWire {
-    file: String,
-    problem: String,
+    #[serde(flatten)]
+    report: &'a VerifyReport,
 }
 
 pub(crate) fn run(args: &VerifyArgs, global: &Global) -> anyhow::Result<Exit> {
     let atlas = Atlas::open(&args.atlas)?;
     let report = atlas.verify(if args.deep { VerifyDepth::Rows } else { VerifyDepth::Checksums });
     if global.json {
-        let damage = report.damage.iter();
-        let damage = damage.map(|d| DamageWire { file: d.file.clone(), problem: d.problem.clone() });
-        print_json(&VerifyWire {
-            r#type: "verify",
-            atlas: args.atlas.display().to_string(),
-            whole: report.is_whole(),
-            files: report.files,
-            damage: damage.collect(),
-        })?;
+        let atlas = args.atlas.display().to_string();
+        print_tagged("verify", &Verified { atlas, whole: report.is_whole(), report: &report })?;
     } else {
         let mut text = String::new();
         for damage in &report.damage {

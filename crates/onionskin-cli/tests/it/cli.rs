@@ -137,7 +137,7 @@ fn demo_shows_what_was_planted_and_what_was_seen() {
     let share = |name: &str| seen["seen"][name].as_f64().unwrap();
     assert!(share("recall") > 0.98 && share("precision") == 1.0, "{seen}");
     assert!(seen["seen"]["mirrors_whole"].as_u64().unwrap() >= 6, "{seen}");
-    assert!(share("similar_after") < share("similar_before"), "{seen}");
+    assert!(share("similar_share_after") < share("similar_share_before"), "{seen}");
     // But never into one that it did not make.
     dir.write("mine/thesis.txt", "do not lose this");
     assert_eq!(dir.run(&["demo", "-o", "mine"]).code, 2);

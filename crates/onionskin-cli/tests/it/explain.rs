@@ -85,7 +85,7 @@ fn json_has_offsets_in_characters() {
     dir.json(&["scan", "in.jsonl", "-o", "atlas"]);
     let seen = dir.json(&["explain", "atlas", "0", "1"]);
     assert_eq!((seen["type"].as_str(), seen["a"]["doc"].as_u64()), (Some("explain"), Some(0)));
-    assert_eq!(seen["chunkings"][0]["shared"], 1);
+    assert_eq!(seen["overlaps"][0]["shared"], 1);
     assert_eq!((&seen["pair"], &seen["text_problem"]), (&serde_json::Value::Null, &serde_json::Value::Null));
     let passage = &seen["texts"]["passages"][0];
     for (side, text) in [("a", "text_a"), ("b", "text_b")] {

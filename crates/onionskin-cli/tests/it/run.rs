@@ -2,6 +2,8 @@
 
 use std::process::Stdio;
 
+use serde_json::Value;
+
 use crate::util::{Dir, assert_same_files, files, kills, run_through_kills};
 
 const RECIPE: &str = "w5-rabin64-16x5r1-one";
@@ -49,23 +51,20 @@ fn a_run_is_its_three_commands() {
 }
 
 #[test]
-fn machines_get_a_line_for_each_stage() {
+fn machines_get_every_stage_in_one_object() {
     let dir = Dir::new();
     dir.write("texts.jsonl", "{\"text\": \"a b c d e f\"}\n{\"text\": \"A, b c d e f!\"}\n");
-    let types = |options: &[&str]| {
-        let outcome = dir.run(&[&["run", "texts.jsonl", "-o", "atlas", "--json"], options].concat());
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-        let lines = outcome.stdout.lines().map(|line| serde_json::from_str(line).unwrap());
-        lines.collect::<Vec<serde_json::Value>>()
-    };
-    let lines = types(&[]);
-    let names: Vec<_> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
-    assert_eq!(names, ["scan", "similar", "run"]);
-    assert_eq!(lines[1]["exact_copies"], 1);
-    assert_eq!(lines[2]["collections"], "no_links");
-    let lines = types(&["--no-collections"]);
-    assert_eq!(lines.len(), 1);
-    assert_eq!([&lines[0]["scan"], &lines[0]["collections"]], ["was_there", "not_wanted"]);
+    let run = |options: &[&str]| dir.json(&[&["run", "texts.jsonl", "-o", "atlas"], options].concat());
+    let done = run(&[]);
+    assert_eq!((&done["type"], &done["atlas"]), (&"run".into(), &"atlas".into()));
+    assert_eq!((&done["scan"]["documents"], &done["similar"]["exact_copies"]), (&2.into(), &1.into()));
+    assert_eq!((&done["outcomes"]["collections"], &done["collections"]), (&"no_links".into(), &Value::Null));
+    assert_eq!(done["report"]["page"], "atlas/report/report.html");
+    assert!(dir.path("atlas/report/report.html").exists());
+    let again = run(&["--no-collections", "--no-report"]);
+    let outcomes = ["scan", "similar", "collections", "report"].map(|stage| again["outcomes"][stage].clone());
+    assert_eq!(outcomes, ["was_there", "was_there", "not_wanted", "not_wanted"]);
+    assert_eq!((&again["scan"], &again["report"]), (&Value::Null, &Value::Null));
 }
 
 #[test]

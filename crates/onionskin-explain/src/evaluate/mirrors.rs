@@ -11,7 +11,7 @@ use std::path::Path;
 use onionskin_extract::url::site;
 use onionskin_mirror::place;
 use onionskin_store::{Atlas, TableName};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::EvaluateError;
 
@@ -22,7 +22,7 @@ const SCRAPS: f64 = 0.1;
 const NONE: u32 = u32::MAX;
 
 /// How well mirrors were found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct MirrorScore {
     /// Targets: collections that have mirrors.
     pub targets: u64,

@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
+use serde::Serialize;
 
 use super::EvaluateError;
 
@@ -17,7 +18,7 @@ pub(super) fn pairs_among(n: u64) -> u64 {
 }
 
 /// Documents of a cluster, and of which clusters of the other division they are.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ClusterError {
     /// For a cluster that was split, its smallest document; for one that was mixed, its number.
     pub cluster: u64,
@@ -28,11 +29,12 @@ pub struct ClusterError {
     /// Pairs of its documents that the other division puts apart.
     pub pairs: u64,
     /// The smallest document of its largest parts, largest first.
+    #[serde(skip)]
     pub examples: Vec<u32>,
 }
 
 /// How two divisions of the same documents agree.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ClusterScore {
     /// Documents that were compared.
     pub documents: u64,
@@ -47,12 +49,16 @@ pub struct ClusterScore {
     /// Pairs that are together in both.
     pub common_pairs: u64,
     /// Clusters of the truth that were split.
+    #[serde(rename = "split")]
     pub n_split: u64,
     /// The worst of them.
+    #[serde(skip)]
     pub split: Vec<ClusterError>,
     /// Found clusters that mix clusters of the truth.
+    #[serde(rename = "mixed")]
     pub n_mixed: u64,
     /// The worst of them.
+    #[serde(skip)]
     pub mixed: Vec<ClusterError>,
 }
 

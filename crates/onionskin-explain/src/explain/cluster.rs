@@ -3,12 +3,15 @@
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, DocumentBatch, DocumentsReader};
 use onionskin_store::{Atlas, TableName};
 
+use serde::Serialize;
+
 use super::ExplainError;
 
 /// A member of a cluster, and what the atlas knows of it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ClusterMember<'a> {
     /// Its row of `clusters`.
+    #[serde(flatten)]
     pub row: ClusterRow,
     /// Its own name.
     pub id: Option<&'a str>,

@@ -5,20 +5,30 @@ use std::collections::{BTreeMap, HashMap};
 use onionskin_store::table::{CollectionGroupRow, CollectionRow, Role};
 use onionskin_store::{Atlas, TableName};
 
+use serde::Serialize;
+
 use super::ExplainError;
 
 /// A copy of a collection against its principal; pages by address.
-#[derive(Clone, Debug, PartialEq)]
+///
+/// In JSON the columns of the table, and the lists under `missing_pages`, `linked_pages`,
+/// `changed_pages` and `added_pages`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReplicaDifferences {
     /// What the table says of it.
+    #[serde(flatten)]
     pub row: CollectionRow,
     /// Pages of the principal that it has not.
+    #[serde(rename = "missing_pages")]
     pub missing: Vec<String>,
     /// Pages of the principal that it links to instead of having them.
+    #[serde(rename = "linked_pages")]
     pub linked: Vec<String>,
     /// Pages that stand at the same place and are no longer similar: the principal's, and its own.
+    #[serde(rename = "changed_pages")]
     pub changed: Vec<(String, String)>,
     /// Pages that the principal has not.
+    #[serde(rename = "added_pages")]
     pub added: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use onionskin_store::Quiet;
 
 fn params(atlas: &Path, a: &str, b: &str) -> ExplainParams {
     let [a, b] = [a, b].map(|text| text.parse().unwrap());
-    ExplainParams { atlas: atlas.to_owned(), a, b, inputs: None, pdf_worker: vec![] }
+    ExplainParams { atlas: atlas.to_owned(), a, b, base: None, pdf_worker: vec![] }
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -194,9 +194,9 @@ fn inputs_are_found_beneath_another_folder() {
     let facts = DocumentFacts { source: "in.jsonl".into(), ..DocumentFacts::default() };
     fs::create_dir(folder.path().join("moved")).unwrap();
     fs::write(folder.path().join("moved/in.jsonl"), ROSES).unwrap();
-    moved.inputs = Some(folder.path().join("moved"));
+    moved.base = Some(folder.path().join("moved"));
     let options = onionskin_corpus::Options::default();
-    let text = text::read_text(&facts, moved.inputs.as_deref(), &options, &mut Scratch::new(&options));
+    let text = text::read_text(&facts, moved.base.as_deref(), &options, &mut Scratch::new(&options));
     assert!(text.unwrap().starts_with("a rose is"));
 }
 

@@ -239,7 +239,7 @@ impl From<WireRule> for SkipRule {
 impl AvoidList {
     /// The text of `avoid.json`. The same list gives the same text.
     pub fn to_json(&self) -> Result<String, AvoidFileError> {
-        let entries = self.entries.iter().enumerate().map(|(n, entry)| wire_entry(n, entry));
+        let entries = self.entries.iter().enumerate().map(|(n, entry)| checked_entry(n, entry));
         let wire = WireList {
             format: FORMAT_NAME.to_owned(),
             version: FORMAT_VERSION,
@@ -327,10 +327,21 @@ fn push_csv(text: &mut String, field: &str) {
     text.push('"');
 }
 
-fn wire_entry(n: usize, entry: &AvoidEntry) -> Result<WireEntry, AvoidFileError> {
+/// As in the file.
+impl Serialize for AvoidEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        wire_entry(self, Share(self.coverage)).serialize(serializer)
+    }
+}
+
+fn checked_entry(n: usize, entry: &AvoidEntry) -> Result<WireEntry, AvoidFileError> {
     let coverage =
         Share::new(entry.coverage).ok_or(AvoidFileError::Coverage { entry: n, coverage: entry.coverage })?;
-    Ok(WireEntry {
+    Ok(wire_entry(entry, coverage))
+}
+
+fn wire_entry(entry: &AvoidEntry, coverage: Share) -> WireEntry {
+    WireEntry {
         group: entry.group,
         replica: entry.replica,
         kind: entry.kind.clone(),
@@ -346,7 +357,7 @@ fn wire_entry(n: usize, entry: &AvoidEntry) -> Result<WireEntry, AvoidFileError>
         similar: entry.similar,
         unique: entry.unique,
         checked: entry.checked.clone(),
-    })
+    }
 }
 
 impl From<WireEntry> for AvoidEntry {

@@ -5,6 +5,8 @@
 //! pages left of each cluster, and one pass over the pages gives it, since all pages of a cluster are then similar or none is. Memory is 16
 //! bytes a cluster, whatever the number of pages.
 
+use serde::Serialize;
+
 use super::{AvoidList, Matcher};
 
 /// A page of the crawl that is replayed.
@@ -21,7 +23,8 @@ pub struct SimulatedPage<S> {
 }
 
 /// What a crawl fetches.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(into = "CountsAndShares")]
 pub struct CrawlCounts {
     /// Pages.
     pub pages: u64,
@@ -45,6 +48,30 @@ impl CrawlCounts {
     }
 }
 
+/// Counts as programs see them.
+#[derive(Serialize)]
+struct CountsAndShares {
+    pages: u64,
+    bytes: u64,
+    similar: u64,
+    similar_share: f64,
+    exact: u64,
+    exact_share: f64,
+}
+
+impl From<CrawlCounts> for CountsAndShares {
+    fn from(counts: CrawlCounts) -> CountsAndShares {
+        CountsAndShares {
+            pages: counts.pages,
+            bytes: counts.bytes,
+            similar: counts.similar,
+            similar_share: counts.similar_share(),
+            exact: counts.exact,
+            exact_share: counts.exact_share(),
+        }
+    }
+}
+
 fn share(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
 }
@@ -61,7 +88,7 @@ pub struct EntryCounts {
 }
 
 /// A crawl with and without a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Simulation {
     /// The crawl as it was.
     pub before: CrawlCounts,
@@ -78,6 +105,7 @@ pub struct Simulation {
     /// Skipped pages that were in a cluster of which nothing is left. Something had their content, but was skipped as well.
     pub lost_with_cluster: u64,
     /// By entry, in the order of the list. A page is counted for the entry with the most special rule.
+    #[serde(skip)]
     pub by_entry: Vec<EntryCounts>,
 }
 

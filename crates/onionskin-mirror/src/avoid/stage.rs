@@ -3,6 +3,7 @@
 pub mod alternate;
 mod audit;
 mod build;
+mod fields;
 
 use std::path::PathBuf;
 

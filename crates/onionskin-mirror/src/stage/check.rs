@@ -9,6 +9,7 @@ use crate::{Graph, Group, Member, Merge, Page, Replica};
 use onionskin_similar::{Bits, Resources, SimilarError};
 use onionskin_store::table::CollectionPageRow;
 use onionskin_store::{Atlas, MemoryBudget, TableName};
+use serde::Serialize;
 
 use super::trivial;
 use super::{CollectionsRecord, FIXED_BYTES, SearchRecord, dense, open_links};
@@ -17,14 +18,23 @@ use super::{CollectionsRecord, FIXED_BYTES, SearchRecord, dense, open_links};
 const BATCH_PAGES: usize = 1 << 20;
 
 /// What the groups proved to be.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CheckReport {
     /// Groups by what they are.
     pub verdicts: BTreeMap<&'static str, u64>,
-    /// Groups that are not what they should be, and why; the first hundred.
-    pub violations: Vec<(u32, String)>,
-    /// All of them.
-    pub n_violations: u64,
+    /// How many groups are not what they should be.
+    pub violations: u64,
+    /// The first hundred of them.
+    pub examples: Vec<Violation>,
+}
+
+/// A group that is not what it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    /// The collection.
+    pub group: u32,
+    /// What is wrong with it.
+    pub problem: String,
 }
 
 /// Looks at every group of an atlas: under `--merge strict` and `extended` each must be a similar cluster by definition 8; a tolerant one
@@ -130,9 +140,10 @@ fn check_batch(
         match check_group(&group, &graph, demands, content) {
             Ok(verdict) => *report.verdicts.entry(Verdict::as_str(verdict)).or_default() += 1,
             Err(violation) => {
-                report.n_violations += 1;
-                if report.violations.len() < 100 {
-                    report.violations.push((rows[0].group, violation.to_string()));
+                report.violations += 1;
+                if report.examples.len() < 100 {
+                    let problem = violation.to_string();
+                    report.examples.push(Violation { group: rows[0].group, problem });
                 }
             }
         }

@@ -139,7 +139,7 @@ fn the_experiment_of_section_4() {
     for merge in Merge::ALL {
         made.find(merge);
         let report = made.check();
-        assert_eq!(report.n_violations, 0, "{merge}: {report:?}");
+        assert_eq!(report.violations, 0, "{merge}: {report:?}");
         let score = made.score();
         assert!(score.targets >= 24, "{score:?}");
         assert_eq!(score.targets_found, score.targets, "{merge}: every target has its cluster");

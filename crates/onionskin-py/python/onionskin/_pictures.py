@@ -190,22 +190,18 @@ def _marked(stretches: Sequence[tuple[str, bool]]) -> str:
 
 def explanation(of: Explanation) -> str:
     """Both texts side by side; what one has alone is marked."""
-
-    def name(document: dict[str, Any]) -> str:
-        return escape(str(document["url"] or document["id"] or f"doc:{document['doc']}"))
-
     rows = "".join(
         f"<tr><td>{escape(one.chunking)}</td><td>{one.shared} of {one.size_a} and {one.size_b}</td><td>{one.resemblance:.3f}</td>"
         f"<td>{one.containment_a:.3f}</td><td>{one.containment_b:.3f}</td></tr>"
         for one in of.overlaps
     )
     head = "<tr><th>chunks</th><th>shared</th><th>resemblance</th><th>of the first</th><th>of the second</th></tr>"
-    if of.unreadable is not None:
-        texts = f"<p>The texts cannot be shown: {escape(of.unreadable)}</p>"
+    if of.texts is None:
+        texts = f"<p>The texts cannot be shown: {escape(of.text_problem or 'no reason is known')}</p>"
     else:
         cell = "width:50%;vertical-align:top;text-align:left;white-space:pre-wrap;overflow-wrap:anywhere;padding:6px 12px 6px 0"
         texts = (
-            f"<table style='width:100%;table-layout:fixed'><thead><tr><th style='{cell}'>{name(of.a)}</th><th style='{cell}'>{name(of.b)}</th></tr></thead>"
-            f"<tbody><tr><td style='{cell}'>{_marked(of.text_a)}</td><td style='{cell}'>{_marked(of.text_b)}</td></tr></tbody></table>"
+            f"<table style='width:100%;table-layout:fixed'><thead><tr><th style='{cell}'>{escape(of.a.name)}</th><th style='{cell}'>{escape(of.b.name)}</th></tr></thead>"
+            f"<tbody><tr><td style='{cell}'>{_marked(of.texts.stretches_a)}</td><td style='{cell}'>{_marked(of.texts.stretches_b)}</td></tr></tbody></table>"
         )
     return f"<div><table><thead>{head}</thead><tbody>{rows}</tbody></table>{texts}</div>"

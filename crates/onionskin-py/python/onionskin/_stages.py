@@ -6,28 +6,25 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, Union
+from typing import Any, Literal, Union
 
 from . import _onionskin
 from ._progress import Progress, listener
 from ._summaries import (
-    AvoidEntry,
     AvoidSummary,
     CollectionsSummary,
     DedupSummary,
     Explanation,
-    Overlap,
     ReportSummary,
     RunSummary,
     ScanSummary,
     SimilarSummary,
+    build,
 )
 
 PathLike = Union[str, "os.PathLike[str]"]
 Inputs = Union[PathLike, Iterable[PathLike]]
 Memory = Union[None, int, str]
-
-T = TypeVar("T")
 
 
 def _memory(memory: Memory) -> str | None:
@@ -51,10 +48,6 @@ def _run(stage: Any, *arguments: Any, progress: Progress) -> dict[str, Any]:
         return done
     finally:
         finish.close()
-
-
-def _make(kind: type[T], values: dict[str, Any]) -> T:
-    return kind(**{name: Path(value) if name in ("atlas", "page", "output") and value is not None else value for name, value in values.items()})
 
 
 def scan(
@@ -93,7 +86,7 @@ def scan(
     >>> summary.documents
     3
     """
-    return _make(ScanSummary, _run(_onionskin.scan, _scan_args(**_without(locals(), "progress") | {"atlas": os.fspath(atlas)}), progress=progress))
+    return build(ScanSummary, _run(_onionskin.scan, _scan_args(**_without(locals(), "progress") | {"atlas": os.fspath(atlas)}), progress=progress))
 
 
 def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -146,7 +139,7 @@ def similar(
     >>> similar(small_atlas(), threshold=0.5).clusters
     2
     """
-    return _make(SimilarSummary, _run(_onionskin.similar, _similar_args(**_without(locals(), "progress")), progress=progress))
+    return build(SimilarSummary, _run(_onionskin.similar, _similar_args(**_without(locals(), "progress")), progress=progress))
 
 
 def _similar_args(**values: Any) -> dict[str, Any]:
@@ -175,7 +168,7 @@ def collections(
     6
     """
     values = _without(locals(), "progress")
-    return _make(CollectionsSummary, _run(_onionskin.collections, _collections_args(**values), progress=progress))
+    return build(CollectionsSummary, _run(_onionskin.collections, _collections_args(**values), progress=progress))
 
 
 def _collections_args(**values: Any) -> dict[str, Any]:
@@ -201,16 +194,17 @@ def report(
     >>> report(small_atlas(similar=True)).page.name
     'report.html'
     """
-    values = {
-        "atlas": os.fspath(atlas),
-        "output": os.fspath(output) if output is not None else str(Path(atlas) / "report"),
-        "seed_url": list(seed_url),
-        "reference": os.fspath(reference) if reference is not None else None,
-        "iterations": iterations,
-        "png": png,
-        "resources": _resources(memory, None),
-    }
-    return _make(ReportSummary, _run(_onionskin.report, values, progress=progress))
+    values = _without(locals(), "progress")
+    return build(ReportSummary, _run(_onionskin.report, _report_args(**values), progress=progress))
+
+
+def _report_args(**values: Any) -> dict[str, Any]:
+    values["atlas"] = os.fspath(values["atlas"])
+    for name in ("output", "reference"):
+        values[name] = os.fspath(values[name]) if values[name] is not None else None
+    values["seed_url"] = list(values["seed_url"])
+    values["resources"] = _resources(values.pop("memory"), None)
+    return values
 
 
 def run(
@@ -267,12 +261,12 @@ def run(
         if with_collections
         else None
     )
-    done = _run(_onionskin.run, scan_args, similar_args, collections_args, progress=progress)
-    for name, kind in (("scan", ScanSummary), ("similar", SimilarSummary), ("collections", CollectionsSummary)):
-        if done[name] is not None:
-            done[name] = _make(kind, done[name])
-    done["report"] = report(atlas, memory=memory, progress=progress) if with_report else None
-    return _make(RunSummary, done)
+    report_args = (
+        _report_args(atlas=atlas, output=None, seed_url=(), reference=None, iterations=None, png=False, memory=memory)
+        if with_report
+        else None
+    )
+    return build(RunSummary, _run(_onionskin.run, scan_args, similar_args, collections_args, report_args, progress=progress))
 
 
 def dedup(
@@ -297,7 +291,7 @@ def dedup(
 
     >>> from onionskin.testing import small_atlas
     >>> summary = dedup(small_atlas(similar=True), dry_run=True)
-    >>> summary.kept, summary.removed
+    >>> summary.kept.documents, summary.removed.documents
     (3, 3)
     """
     if output is None and not dry_run:
@@ -316,7 +310,7 @@ def dedup(
         "dry_run": dry_run,
         "resources": _resources(memory, threads),
     }
-    return _make(DedupSummary, _run(_onionskin.dedup, values, progress=progress))
+    return build(DedupSummary, _run(_onionskin.dedup, values, progress=progress))
 
 
 def avoid(
@@ -362,8 +356,7 @@ def avoid(
             beside = folder / (name + ".new")
             beside.write_text(text, encoding="utf-8")
             beside.replace(folder / name)
-    done["entries"] = [AvoidEntry(**entry) for entry in done["entries"]]
-    return _make(AvoidSummary, done)
+    return build(AvoidSummary, done)
 
 
 def explain(atlas: PathLike, a: int | str, b: int | str, *, base: PathLike | None = None) -> Explanation:
@@ -378,5 +371,4 @@ def explain(atlas: PathLike, a: int | str, b: int | str, *, base: PathLike | Non
     """
     called = [f"doc:{one}" if isinstance(one, int) else one for one in (a, b)]
     done = _onionskin.explain(os.fspath(atlas), called[0], called[1], os.fspath(base) if base is not None else None, _pdf_worker())
-    done["overlaps"] = [Overlap(**overlap) for overlap in done["overlaps"]]
-    return Explanation(**done)
+    return build(Explanation, done)

@@ -1,13 +1,24 @@
-"""What the stages tell when they are done: read-only, typed, and as dictionaries on request."""
+"""What the stages report: read-only, typed, and as dictionaries on request.
+
+The fields are those of the summaries in Rust, which `--json` and the HTTP API show too. `build` refuses a field that is missing here or there.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
+import types
+import typing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, Union
 
 Interval = tuple[float, float, float]
 """A value with the ends of its 95 % interval: value, low, high."""
+
+Range = tuple[int, int]
+"""A part of a text in characters: the first, and the one after the last."""
+
+T = TypeVar("T")
 
 
 def _grouped(value: Any) -> str:
@@ -19,7 +30,44 @@ def _plain(value: Any) -> Any:
         return str(value)
     if isinstance(value, dict):
         return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
     return value
+
+
+@functools.cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
+def _convert(hint: Any, value: Any) -> Any:
+    """A plain value as what the type of its field says."""
+    if value is None:
+        return None
+    arguments = typing.get_args(hint)
+    origin = typing.get_origin(hint)
+    if origin in (Union, types.UnionType):
+        return _convert(next(one for one in arguments if one is not type(None)), value)
+    if hint is Path:
+        return Path(value)
+    if dataclasses.is_dataclass(hint):
+        return build(typing.cast("type[Any]", hint), value)
+    if origin is list:
+        return [_convert(arguments[0], one) for one in value]
+    if origin is tuple:
+        return tuple(_convert(one, part) for one, part in zip(arguments, value, strict=True))
+    if origin is dict:
+        return {name: _convert(arguments[1], one) for name, one in value.items()}
+    return value
+
+
+def build(kind: type[T], values: dict[str, Any]) -> T:
+    """A summary out of the plain values that the compiled part gives. The fields must be the same, or it is a `TypeError`."""
+    hints = _hints(kind)
+    different = sorted(set(values) ^ set(hints))
+    if different:
+        raise TypeError(f"{kind.__name__} and the compiled part of onionskin disagree about {', '.join(different)}")
+    return kind(**{name: _convert(hints[name], value) for name, value in values.items()})
 
 
 class _Summary:
@@ -43,10 +91,19 @@ class _Summary:
 
 
 @dataclasses.dataclass(frozen=True)
+class BadRecord(_Summary):
+    """A record that could not be read."""
+
+    place: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True)
 class ScanSummary(_Summary):
     """What a scan saw."""
 
     atlas: Path
+    recipe: str
     documents: int
     empty_documents: int
     revisits: int
@@ -57,7 +114,7 @@ class ScanSummary(_Summary):
     links: int
     chunks: dict[str, int]
     bad_records: dict[str, int]
-    bad_record_examples: list[tuple[str, str]]
+    bad_record_examples: list[BadRecord]
     skipped: dict[str, int]
     sources: int
     input_bytes: int
@@ -76,8 +133,47 @@ class ScanSummary(_Summary):
 
 
 @dataclasses.dataclass(frozen=True)
+class Recall(_Summary):
+    """What an exact join of a sample says: shares of true pairs that are listed, or connected by listed ones, and of listed pairs that are true."""
+
+    sampled: int
+    with_neighbours: int
+    true_pairs: int
+    listed_pairs: int
+    listed: Interval | None
+    connected: Interval | None
+    checked_pairs: int
+    precision: Interval | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Paragraphs(_Summary):
+    """Duplicates by shingle paragraphs. `near` has percentages, and documents that are near-duplicates at them."""
+
+    steps: int
+    documents: int
+    duplicates: int
+    near: list[tuple[int, int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Iterations(_Summary):
+    """What the first iterations found, and what all would find."""
+
+    iterations: int
+    of: int
+    documents: int
+    clusters: int
+    duplicates: int
+    estimated_clusters: Interval
+    estimated_duplicates: Interval
+    estimated_unique: Interval
+    estimated_share: Interval
+
+
+@dataclasses.dataclass(frozen=True)
 class SimilarSummary(_Summary):
-    """What a search for similar documents found. Recall and precision are measured on a sample: value, and the ends of the 95 % interval."""
+    """What a search for similar documents found."""
 
     atlas: Path
     method: str
@@ -88,19 +184,24 @@ class SimilarSummary(_Summary):
     filter: str | None
     expected_at_threshold: float | None
     candidates: int
+    crowded_buckets: int
+    largest_bucket: int
+    passes: int
     near_pairs: int
+    texts_read_again: bool
+    recall: Recall | None
+    paragraphs: Paragraphs | None
+    iterations: Iterations | None
     clusters: int
     clustered_documents: int
     exact_members: int
     near_members: int
     largest_cluster: int
+    one_site_clusters: int
     same_site: int
     cross_site: int
     lowest_resemblance: float | None
-    texts_read_again: bool
-    recall_of_pairs: Interval | None
-    recall_of_clusters: Interval | None
-    precision_of_pairs: Interval | None
+    spilled_bytes: int
     resumed: bool
     seconds: float
     cpu_seconds: float
@@ -119,15 +220,22 @@ class CollectionsSummary(_Summary):
 
     atlas: Path
     merge: str
+    single_site: bool
     documents: int
     links: int
+    trivial_clusters: int
+    clustered_documents: int
+    counted_links: int
+    linked_pairs: int
+    edges: int
+    bridged: int
+    components: int
     groups: int
     noise_groups: int
     replicas: int
     pages: int
     duplicate_pages: int
     duplicate_bytes: int
-    trivial_clusters: int
     kinds: dict[str, int]
     url_rules: int
     resumed: bool
@@ -143,8 +251,27 @@ class CollectionsSummary(_Summary):
 
 
 @dataclasses.dataclass(frozen=True)
+class LevelSummary(_Summary):
+    """Duplicates as one search sees them. Connected is what a crawl by links reaches."""
+
+    level: str
+    title: str
+    documents: int
+    clusters: int
+    duplicates: int
+    duplicate_share: float
+    unique: int
+    duplicate_bytes: int
+    cross_site_duplicates: int
+    connected_duplicates: int
+    connected_duplicate_share: float
+    disconnected_duplicates: int
+    disconnected_duplicate_share: float
+
+
+@dataclasses.dataclass(frozen=True)
 class ReportSummary(_Summary):
-    """Where a report was written."""
+    """Where a report was written, and its main numbers."""
 
     atlas: Path
     page: Path
@@ -153,6 +280,11 @@ class ReportSummary(_Summary):
     documents: int
     sites: int
     links: int
+    levels: list[LevelSummary]
+    main_level: str | None
+    reached: int | None
+    collections: int | None
+    duplicate_pages: int | None
 
     def __repr__(self) -> str:
         return f"ReportSummary({str(self.page)!r}, {self.files} files)"
@@ -178,42 +310,61 @@ class RunSummary(_Summary):
 
 
 @dataclasses.dataclass(frozen=True)
+class Tally(_Summary):
+    """Documents, and bytes of their payloads."""
+
+    documents: int
+    bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class DamagedInput(_Summary):
+    """An input whose compressed stream is damaged; its copy ends where it does."""
+
+    input: str
+    problem: str
+
+
+@dataclasses.dataclass(frozen=True)
 class DedupSummary(_Summary):
     """What is kept and what is removed."""
 
     atlas: Path
     output: Path | None
-    kept: int
-    kept_bytes: int
-    removed: int
-    removed_bytes: int
-    removed_exact: int
-    removed_exact_bytes: int
-    removed_near: int
-    removed_near_bytes: int
-    removed_same_site: int
-    removed_same_site_bytes: int
-    removed_cross_site: int
-    removed_cross_site_bytes: int
+    dry_run: bool
+    kept: Tally
+    removed: Tally
+    removed_exact: Tally
+    removed_near: Tally
+    removed_same_site: Tally
+    removed_cross_site: Tally
     clusters: int
+    kept_for_payload: int
     files: int
     input_bytes: int
     output_bytes: int
-    damaged: list[tuple[str, str]]
+    removed_records: int
+    annotated: int
+    other_records: int
+    revisits: int
+    metadata: int
+    untouched: int
+    damaged: list[DamagedInput]
     left_out: dict[str, int]
     seconds: float
     peak_memory: int | None
+    spilled_bytes: int
 
     def __repr__(self) -> str:
         return (
-            f"DedupSummary({_grouped(self.kept)} kept, {_grouped(self.removed)} removed: "
-            f"{_grouped(self.removed_exact)} exact and {_grouped(self.removed_near)} near copies)"
+            f"DedupSummary({_grouped(self.kept.documents)} kept, {_grouped(self.removed.documents)} removed: "
+            f"{_grouped(self.removed_exact.documents)} exact and {_grouped(self.removed_near.documents)} near duplicates)"
         )
 
 
 @dataclasses.dataclass(frozen=True)
 class AvoidEntry(_Summary):
-    """A copy that the next crawl can skip."""
+    """A replica that the next crawl can skip. Rules are as in `avoid.json`: `"host"`, `{"prefix": path}` or `{"exact": path}`."""
 
     group: int
     replica: int
@@ -221,27 +372,41 @@ class AvoidEntry(_Summary):
     name: str
     principal: str
     root: str
-    rules: int
+    host: str
+    other_ports: bool
+    rules: list[Any]
     pages: int
     bytes: int
     coverage: float
     similar: int
     unique: int
+    checked: str | None
 
 
 @dataclasses.dataclass(frozen=True)
 class AvoidSummary(_Summary):
-    """What the next crawl can skip, and what that is worth. `texts` has the files, by name."""
+    """What the next crawl can skip, and how much that saves. `texts` has the files, by name."""
 
     atlas: Path
-    entries: list[AvoidEntry]
     rules: int
     pages: int
     bytes: int
+    exact_pages: int
+    exact_bytes: int
+    near_pages: int
+    near_bytes: int
     skipped_pages: int
     skipped_bytes: int
     lost_pages: int
+    similar_share_before: float
+    similar_share_after: float
+    exact_share_before: float
+    exact_share_after: float
+    uncovered: int
+    spared_rules: int
+    capped_rules: int
     left_out: dict[str, int]
+    entries: list[AvoidEntry]
     texts: dict[str, str] = dataclasses.field(repr=False)
 
     def __repr__(self) -> str:
@@ -252,35 +417,151 @@ class AvoidSummary(_Summary):
 
 
 @dataclasses.dataclass(frozen=True)
+class DocumentFacts(_Summary):
+    """A document, as the atlas knows it."""
+
+    doc: int
+    id: str | None
+    url: str | None
+    host: str | None
+    title: str | None
+    source: str
+    offset: int
+    place: str
+    media_type: str
+    bytes: int
+    tokens: int
+    fetched_at: str | None
+    same_name: int
+
+    @property
+    def name(self) -> str:
+        """Its URL, else its id, else its number."""
+        return self.url or self.id or f"doc:{self.doc}"
+
+
+@dataclasses.dataclass(frozen=True)
 class Overlap(_Summary):
     """What two documents share in one chunking, as sets."""
 
     chunking: str
+    is_main: bool
     size_a: int
     size_b: int
     shared: int
     resemblance: float
     containment_a: float
     containment_b: float
+    from_text: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class SketchEvidence(_Summary):
+    """The resemblance that sketches estimate."""
+
+    resemblance: float
+    standard_error: float
+    length: int
+
+
+@dataclasses.dataclass(frozen=True)
+class FeatureEvidence(_Summary):
+    """Features that agree, and how many are needed."""
+
+    equal: int
+    of: int
+    needed: int
+    filter: str
+
+
+@dataclasses.dataclass(frozen=True)
+class PairRow(_Summary):
+    """A row of the table `pairs`."""
+
+    a: int
+    b: int
+    shared: int
+    resemblance: float
+    containment_a: float
+    containment_b: float
+    method: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ClusterRow(_Summary):
+    """A row of the table `clusters`."""
+
+    cluster: int
+    doc: int
+    is_centre: bool
+    resemblance_to_centre: float
+    kind: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Passage(_Summary):
+    """What both texts have, and where, in characters."""
+
+    a: Range
+    b: Range
+    tokens: int
+    moved: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Texts(_Summary):
+    """Two texts, read again from the inputs: what both have, and what only one of them has, in characters."""
+
+    text_a: str
+    text_b: str
+    tokens_a: int
+    tokens_b: int
+    shared_tokens: int
+    changed_a: bool
+    changed_b: bool
+    least_tokens: int
+    passages: list[Passage]
+    only_a: list[Range]
+    only_b: list[Range]
+
+    @property
+    def stretches_a(self) -> list[tuple[str, bool]]:
+        """The first text in stretches, each with whether the second has it too."""
+        return _stretches(self.text_a, [passage.a for passage in self.passages], self.only_a)
+
+    @property
+    def stretches_b(self) -> list[tuple[str, bool]]:
+        """The second text in stretches, each with whether the first has it too."""
+        return _stretches(self.text_b, [passage.b for passage in self.passages], self.only_b)
+
+
+def _stretches(text: str, shared: list[Range], alone: list[Range]) -> list[tuple[str, bool]]:
+    """Parts of a text in order. What is between two, white space mostly, goes with the first."""
+    parts = sorted([(start, end, True) for start, end in shared] + [(start, end, False) for start, end in alone])
+    begins = [start for start, _, _ in parts[1:]] + [len(text)]
+    return [(text[start : max(begin, end)], both) for (start, end, both), begin in zip(parts, begins)]
 
 
 @dataclasses.dataclass(frozen=True)
 class Explanation(_Summary):
-    """Two documents and everything that speaks for or against their being copies. `text_a` and `text_b` are their texts in stretches, each with whether the other has it
-    too; `unreadable` says why where they cannot be read again."""
+    """Two documents and everything that speaks for or against their being duplicates. `texts` is `None` where the inputs cannot be read again, and
+    `text_problem` says why."""
 
-    a: dict[str, Any]
-    b: dict[str, Any]
+    recipe: str
+    a: DocumentFacts
+    b: DocumentFacts
     overlaps: list[Overlap]
-    estimate: float | None
-    features: tuple[int, int, int] | None
-    text_equal: bool | None
+    sketch: SketchEvidence | None
+    features: FeatureEvidence | None
     payload_equal: bool | None
+    text_equal: bool | None
     same_site: bool | None
-    clusters: list[int | None]
-    text_a: list[tuple[str, bool]] = dataclasses.field(repr=False)
-    text_b: list[tuple[str, bool]] = dataclasses.field(repr=False)
-    unreadable: str | None
+    same_domain: bool | None
+    pair: PairRow | None
+    cluster_a: ClusterRow | None
+    cluster_b: ClusterRow | None
+    text_problem: str | None
+    texts: Texts | None = dataclasses.field(repr=False)
 
     @property
     def resemblance(self) -> float:
@@ -290,15 +571,15 @@ class Explanation(_Summary):
     @property
     def only_in_a(self) -> list[str]:
         """Stretches of the first text that the second has not."""
-        return [text.strip() for text, shared in self.text_a if not shared]
+        return [text.strip() for text, shared in self.texts.stretches_a if not shared] if self.texts is not None else []
 
     @property
     def only_in_b(self) -> list[str]:
         """Stretches of the second text that the first has not."""
-        return [text.strip() for text, shared in self.text_b if not shared]
+        return [text.strip() for text, shared in self.texts.stretches_b if not shared] if self.texts is not None else []
 
     def __repr__(self) -> str:
-        return f"Explanation(doc {self.a['doc']} and doc {self.b['doc']}: resemblance {self.resemblance:.3f})"
+        return f"Explanation(doc {self.a.doc} and doc {self.b.doc}: resemblance {self.resemblance:.3f})"
 
     def _repr_html_(self) -> str:
         from ._pictures import explanation

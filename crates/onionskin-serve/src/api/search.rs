@@ -36,7 +36,7 @@ struct Asked {
     /// Whether results that stand in those above them sink; true if not given.
     reorder: Option<bool>,
     /// Only pages of this collection, unfolded.
-    collection: Option<u32>,
+    group: Option<u32>,
     /// Results to leave out at the beginning.
     #[param(maximum = 1000)]
     #[serde(default)]
@@ -86,8 +86,8 @@ struct ResultsWire {
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchResult)]
 struct HitWire {
-    /// The page that stands for its copies.
-    document: u32,
+    /// The page that represents its duplicates.
+    doc: u32,
     url: Option<String>,
     id: Option<String>,
     title: Option<String>,
@@ -96,7 +96,8 @@ struct HitWire {
     /// Copies of it, itself included: replicas of its collection, or documents of its cluster.
     replication: u64,
     cluster: Option<u32>,
-    collection: Option<u32>,
+    /// The collection that it is in.
+    group: Option<u32>,
     /// The result above that most of it stands in.
     overlap: Option<OverlapWire>,
     snippet: Vec<FragmentWire>,
@@ -105,7 +106,7 @@ struct HitWire {
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchOverlap)]
 struct OverlapWire {
-    document: u32,
+    doc: u32,
     /// The share of this page that stands there, as sketches estimate it.
     share: f32,
 }
@@ -134,28 +135,28 @@ async fn search(
     if !(1..=100).contains(&limit) || asked.offset > DEEPEST {
         return Err(ServeError::bad_request(format!("limit is 1 to 100, offset at most {DEEPEST}")));
     }
-    if let Some(group) = asked.collection {
-        super::atlas::group_of(&library, group)?;
+    if let Some(group) = asked.group {
+        library.collection(group)?;
     }
     let params = SearchParams {
-        fold: if asked.collection.is_some() { Fold::Off } else { asked.fold.into() },
+        fold: if asked.group.is_some() { Fold::Off } else { asked.fold.into() },
         replication: asked.replication.unwrap_or(true),
         reorder: asked.reorder.unwrap_or(true),
-        within: asked.collection,
+        within: asked.group,
         offset: asked.offset as usize,
         limit: limit as usize,
     };
     let results = state.work(move || library.search(&query, &params)).await??;
     let hits = results.hits.iter().map(|hit| HitWire {
-        document: hit.page.doc,
+        doc: hit.page.doc,
         url: hit.page.url.clone(),
         id: hit.page.id.clone(),
         title: hit.page.title.clone(),
         score: hit.score,
         replication: hit.replication,
         cluster: hit.cluster,
-        collection: hit.group,
-        overlap: hit.overlap.map(|sunk| OverlapWire { document: sunk.doc, share: sunk.share }),
+        group: hit.group,
+        overlap: hit.overlap.map(|sunk| OverlapWire { doc: sunk.doc, share: sunk.share }),
         snippet: hit
             .snippet
             .iter()

@@ -1,7 +1,6 @@
 //! Clusters of similar documents.
 
 use onionskin_store::TableName;
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 use askama::Template;
@@ -12,8 +11,8 @@ use onionskin_store::table::ClusterStatsRow;
 use serde::Deserialize;
 
 use crate::error::ServeError;
-use crate::layout::{Chrome, Page, Section, grouped};
-use crate::library::Library;
+use crate::layout::{Chrome, Page, Section};
+use crate::library::{ClusterFilter, ClusterSort};
 use crate::state::AppState;
 use crate::view::{DocLine, Pager, href, percent};
 
@@ -32,32 +31,24 @@ struct Asked {
     page: String,
 }
 
-/// Orders of clusters: name, label and key, ascending.
-type Key = fn(&ClusterStatsRow) -> (Reverse<u64>, u32);
-const SORTS: [(&str, &str, Key); 4] = [
-    ("size", "most documents", |row| (Reverse(row.documents), row.cluster)),
-    ("sites", "most sites", |row| (Reverse(row.sites), row.cluster)),
-    ("exact", "most exact copies", |row| (Reverse(row.exact_copies), row.cluster)),
-    // Resemblances are shares; the least alike come first.
-    ("unlike", "least alike", |row| (Reverse(((1.0 - row.lowest_resemblance) * 1e9) as u64), row.cluster)),
-];
-/// Which clusters.
-type Test = fn(&ClusterStatsRow) -> bool;
-const FILTERS: [(&str, &str, Test); 4] = [
-    ("", "all", |_| true),
-    ("cross", "on several sites", |row| row.sites > 1),
-    ("same", "on one site", |row| row.sites == 1),
-    ("near", "with near copies", |row| row.exact_copies + 1 < row.documents),
-];
+/// Labels of orders.
+fn sort_label(sort: ClusterSort) -> &'static str {
+    match sort {
+        ClusterSort::Size => "most documents",
+        ClusterSort::Sites => "most sites",
+        ClusterSort::Exact => "most exact copies",
+        ClusterSort::Unlike => "least alike",
+    }
+}
 
-/// The clusters that are asked for, in order.
-pub(crate) fn selected<'a>(library: &'a Library, sort: &str, only: &str) -> Vec<&'a ClusterStatsRow> {
-    let key = SORTS.iter().find(|(name, ..)| *name == sort).unwrap_or(&SORTS[0]).2;
-    let test = FILTERS.iter().find(|(name, ..)| *name == only).unwrap_or(&FILTERS[0]).2;
-    let mut rows: Vec<&ClusterStatsRow> =
-        library.copies().all_stats().iter().filter(|row| test(row)).collect();
-    rows.sort_by_cached_key(|row| key(row));
-    rows
+/// Labels of choices.
+fn filter_label(only: ClusterFilter) -> &'static str {
+    match only {
+        ClusterFilter::All => "all",
+        ClusterFilter::Cross => "on several sites",
+        ClusterFilter::Same => "on one site",
+        ClusterFilter::Near => "with near copies",
+    }
 }
 
 /// What can be chosen: name, label, whether it is.
@@ -87,7 +78,11 @@ async fn clusters(
     let library = Arc::clone(state.library()?);
     let chrome = Chrome::new(&state, Section::Clusters, "Clusters");
     let work = move || {
-        let rows = selected(&library, &asked.sort, &asked.only);
+        // What is not known is as if nothing were said.
+        let sort = ClusterSort::ALL.into_iter().find(|sort| sort.as_str() == asked.sort).unwrap_or_default();
+        let only =
+            ClusterFilter::ALL.into_iter().find(|only| only.as_str() == asked.only).unwrap_or_default();
+        let rows = library.clusters(sort, only);
         let link = |page: usize| {
             href("/clusters", &[("sort", &asked.sort), ("only", &asked.only), ("page", &page.to_string())])
         };
@@ -98,8 +93,12 @@ async fn clusters(
         });
         Ok::<_, ServeError>(ClustersPage {
             chrome,
-            sorts: SORTS.map(|(name, label, _)| (name, label, name == asked.sort)).to_vec(),
-            filters: FILTERS.map(|(name, label, _)| (name, label, name == asked.only)).to_vec(),
+            sorts: ClusterSort::ALL
+                .map(|sort| (sort.as_str(), sort_label(sort), sort.as_str() == asked.sort))
+                .to_vec(),
+            filters: ClusterFilter::ALL
+                .map(|only| (only.as_str(), filter_label(only), only.as_str() == asked.only))
+                .to_vec(),
             rows: rows.collect::<Result<_, _>>()?,
             pager,
             has_clusters: library.atlas().has(&TableName::Clusters),
@@ -127,11 +126,6 @@ struct ClusterPage {
     pager: Pager,
 }
 
-pub(crate) fn no_cluster(library: &Library, cluster: u32) -> ServeError {
-    let clusters = u64::from(library.copies().clusters());
-    ServeError::not_found(format!("there is no cluster {cluster}; there are {}", grouped(clusters)))
-}
-
 async fn cluster(
     State(state): State<AppState>,
     Path(cluster): Path<u32>,
@@ -142,7 +136,7 @@ async fn cluster(
     let work = move || {
         let members = library.copies().members(cluster);
         let centre = members.iter().find(|member| member.is_centre).or(members.first());
-        let centre = centre.ok_or_else(|| no_cluster(&library, cluster))?.doc;
+        let centre = centre.ok_or_else(|| library.no_cluster(cluster))?.doc;
         let link = |page: usize| href(&format!("/clusters/{cluster}"), &[("page", &page.to_string())]);
         let (pager, range) = Pager::new(members.len(), asked.page.parse().unwrap_or(1), SIZE, link);
         let lines = members[range].iter().map(|member| {

@@ -1,7 +1,6 @@
 //! Collections: what is mirrored where, how complete, and what differs.
 
 use onionskin_store::TableName;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use serde::Deserialize;
 
 use crate::error::ServeError;
 use crate::layout::{Chrome, Page, Section, grouped};
-use crate::library::Library;
+use crate::library::{CollectionFilter, CollectionSort, Library};
 use crate::pages::clusters::Choices;
 use crate::picture::Picture;
 use crate::state::AppState;
@@ -43,30 +42,14 @@ struct Asked {
     page: String,
 }
 
-type Key = fn(&CollectionGroupRow) -> (Reverse<u64>, u32);
-const SORTS: [(&str, &str, Key); 4] = [
-    ("pages", "most copied pages", |row| (Reverse(row.duplicate_pages), row.group)),
-    ("replicas", "most replicas", |row| (Reverse(row.replicas), row.group)),
-    ("slots", "largest", |row| (Reverse(row.slots), row.group)),
-    ("bytes", "most copied bytes", |row| (Reverse(row.duplicate_bytes), row.group)),
-];
-
-/// The collections that are asked for, in order.
-pub(crate) fn selected<'a>(
-    library: &'a Library,
-    sort: &str,
-    kind: &str,
-    name: &str,
-    noise: bool,
-) -> Vec<&'a CollectionGroupRow> {
-    let key = SORTS.iter().find(|(known, ..)| *known == sort).unwrap_or(&SORTS[0]).2;
-    let name = name.trim().to_lowercase();
-    let groups = library.copies().groups().iter().filter(|row| noise || !row.is_noise);
-    let groups = groups.filter(|row| kind.is_empty() || row.kind == kind);
-    let mut groups: Vec<&CollectionGroupRow> =
-        groups.filter(|row| name.is_empty() || row.name.to_lowercase().contains(&name)).collect();
-    groups.sort_by_cached_key(|row| key(row));
-    groups
+/// Labels of orders.
+fn sort_label(sort: CollectionSort) -> &'static str {
+    match sort {
+        CollectionSort::Pages => "most copied pages",
+        CollectionSort::Replicas => "most replicas",
+        CollectionSort::Slots => "largest",
+        CollectionSort::Bytes => "most copied bytes",
+    }
 }
 
 struct GroupLine {
@@ -94,7 +77,11 @@ async fn collections(
     let library = Arc::clone(state.library()?);
     let chrome = Chrome::new(&state, Section::Collections, "Collections");
     let work = move || {
-        let groups = selected(&library, &asked.sort, &asked.kind, &asked.name, !asked.noise.is_empty());
+        // What is not known is as if nothing were said.
+        let sort =
+            CollectionSort::ALL.into_iter().find(|sort| sort.as_str() == asked.sort).unwrap_or_default();
+        let only = CollectionFilter { kind: &asked.kind, name: &asked.name, noise: !asked.noise.is_empty() };
+        let groups = library.collections(sort, only);
         let link = |page: usize| {
             let page = page.to_string();
             let Asked { sort, kind, name, noise, .. } = &asked;
@@ -115,7 +102,9 @@ async fn collections(
         };
         CollectionsPage {
             chrome,
-            sorts: SORTS.map(|(name, label, _)| (name, label, name == asked.sort)).to_vec(),
+            sorts: CollectionSort::ALL
+                .map(|sort| (sort.as_str(), sort_label(sort), sort.as_str() == asked.sort))
+                .to_vec(),
             kinds: kinds.collect(),
             rows: groups[range].iter().map(row).collect(),
             pager,
@@ -147,14 +136,6 @@ struct CollectionPage {
     picture: Option<Picture>,
 }
 
-pub(crate) fn group_of(library: &Library, group: u32) -> Result<&CollectionGroupRow, ServeError> {
-    let none = || {
-        let n = library.copies().groups().len() as u64;
-        ServeError::not_found(format!("there is no collection {group}; there are {}", grouped(n)))
-    };
-    library.copies().group(group).ok_or_else(none)
-}
-
 /// The number of the copy that the others are measured by.
 fn principal_of(library: &Library, group: u32) -> u32 {
     let replicas = library.copies().replicas(group);
@@ -169,7 +150,7 @@ async fn collection(
     let library = Arc::clone(state.library()?);
     let chrome = Chrome::new(&state, Section::Collections, "");
     let work = move || {
-        let row = group_of(&library, group)?.clone();
+        let row = library.collection(group)?.clone();
         let rows = library.copies().replicas(group);
         let link = |page: usize| href(&format!("/collections/{group}"), &[("page", &page.to_string())]);
         let (pager, range) = Pager::new(rows.len(), asked.page.parse().unwrap_or(1), SIZE, link);
@@ -280,7 +261,7 @@ fn side_by_side(
     group: u32,
     asked: Pairing,
 ) -> Result<ReplicasPage, ServeError> {
-    let row = group_of(library, group)?.clone();
+    let row = library.collection(group)?.clone();
     let replicas = library.copies().replicas(group);
     let known = |text: &str| {
         let number = text.parse::<u32>().ok()?;

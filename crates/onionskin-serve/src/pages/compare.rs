@@ -12,7 +12,6 @@ use serde::Deserialize;
 use crate::error::ServeError;
 use crate::layout::{Chrome, Page, Section, grouped};
 use crate::library::Library;
-use crate::pages::document::stored;
 use crate::state::AppState;
 use crate::view::{DocLine, percent};
 
@@ -99,22 +98,13 @@ async fn compare(
     Ok(Page(state.work(move || show(&library, chrome, asked)).await??))
 }
 
-/// The document that is meant: a number, or an address.
-pub(crate) fn meant(library: &Library, text: &str) -> Result<Option<u32>, ServeError> {
-    let text = text.trim();
-    match text.strip_prefix("doc:").unwrap_or(text).parse::<u32>() {
-        Ok(doc) => Ok((doc < library.index().documents()).then_some(doc)),
-        Err(_) => Ok(library.index().documents_at(text)?.first().copied()),
-    }
-}
-
 fn show(library: &Library, chrome: Chrome, asked: Asked) -> Result<ComparePage, ServeError> {
     let Asked { a, b } = asked;
     let mut page = ComparePage { chrome, a, b, problem: None, shown: None };
     if page.a.trim().is_empty() || page.b.trim().is_empty() {
         return Ok(page);
     }
-    let (doc_a, doc_b) = (meant(library, &page.a)?, meant(library, &page.b)?);
+    let (doc_a, doc_b) = (library.meant(&page.a)?, library.meant(&page.b)?);
     let (Some(doc_a), Some(doc_b)) = (doc_a, doc_b) else {
         let which = if doc_a.is_none() { &page.a } else { &page.b };
         page.problem = Some(format!("no document is called {which:?}"));
@@ -138,8 +128,8 @@ fn show(library: &Library, chrome: Chrome, asked: Asked) -> Result<ComparePage, 
         },
     };
     page.shown = Some(Shown {
-        a: DocLine::new(&stored(library, doc_a)?),
-        b: DocLine::new(&stored(library, doc_b)?),
+        a: DocLine::new(&library.page(doc_a)?),
+        b: DocLine::new(&library.page(doc_b)?),
         verdict: verdict(&explanation),
         overlaps: overlaps(&explanation),
         sketch: explanation.sketch.map(|sketch| {

@@ -8,11 +8,11 @@ use axum::extract::{Path, Query, State};
 use axum::routing::get;
 use onionskin::avoid::Why;
 use onionskin::explain::{DocumentFacts, document_facts};
-use onionskin_search::{Role, StoredPage};
+use onionskin_search::Role;
 use serde::Deserialize;
 
 use crate::error::ServeError;
-use crate::layout::{Chrome, Page, Section, grouped};
+use crate::layout::{Chrome, Page, Section};
 use crate::library::Library;
 use crate::state::AppState;
 use crate::view::{self, DocLine, href, percent};
@@ -65,16 +65,8 @@ async fn document(
     Ok(Page(state.work(move || show(&library, chrome, doc)).await??))
 }
 
-pub(crate) fn stored(library: &Library, doc: u32) -> Result<StoredPage, ServeError> {
-    let none = || {
-        let documents = u64::from(library.index().documents());
-        ServeError::not_found(format!("there is no document {doc}; there are {}", grouped(documents)))
-    };
-    library.index().page(doc)?.ok_or_else(none)
-}
-
 fn show(library: &Library, chrome: Chrome, doc: u32) -> Result<DocumentPage, ServeError> {
-    let page = stored(library, doc)?;
+    let page = library.page(doc)?;
     let (index, copies) = (library.index(), library.copies());
     let facts = document_facts(library.atlas(), doc, 1)?;
     let cluster = match copies.cluster_of(doc) {

@@ -40,7 +40,7 @@ fn atlas() -> PathBuf {
 fn library_of(atlas: &std::path::Path) -> Library {
     let params = LibraryParams {
         atlas: atlas.to_owned(),
-        inputs: None,
+        base: None,
         pdf_worker: Vec::new(),
         index: None,
         reindex: false,
@@ -63,22 +63,22 @@ fn every_page_and_route_answers() {
         answer.json()
     };
     let collections = json("/api/v1/collections?noise=true&sort=replicas");
-    let group = collections["collections"][0]["collection"].as_u64().unwrap();
+    let group = collections["collections"][0]["group"].as_u64().unwrap();
     let clusters = json("/api/v1/clusters?sort=unlike");
     let cluster = clusters["clusters"][0]["cluster"].as_u64().unwrap();
     let members = json(&format!("/api/v1/clusters/{cluster}"));
-    let doc = |at: usize| members["members"][at]["document"].as_u64().unwrap();
+    let doc = |at: usize| members["members"][at]["doc"].as_u64().unwrap();
     let explained = json(&format!("/api/v1/explain?a={}&b={}", doc(0), doc(1)));
     assert!(explained["overlaps"][0]["resemblance"].as_f64().unwrap() > 0.5, "{explained}");
     let replicas = json(&format!("/api/v1/collections/{group}"));
-    assert!(replicas["copies"].as_array().unwrap().len() >= 2);
-    let root = replicas["copies"][0]["root_document"].as_u64().unwrap();
+    assert!(replicas["members"].as_array().unwrap().len() >= 2);
+    let root = replicas["members"][0]["root_doc"].as_u64().unwrap();
     let page = json(&format!("/api/v1/documents/{root}"));
     assert!(
         !page["places"].as_array().unwrap().is_empty() && page["links"]["to_count"].as_u64().unwrap() > 0
     );
     let url = page["url"].as_str().unwrap();
-    assert_eq!(json(&format!("/api/v1/documents?url={url}"))["documents"][0], root);
+    assert_eq!(json(&format!("/api/v1/documents?url={url}"))["docs"][0], root);
     for path in [
         "/".to_owned(),
         "/search".to_owned(),
@@ -114,7 +114,7 @@ fn every_page_and_route_answers() {
         "/api/v1/documents/99999999",
         "/api/v1/search?q=...",
         "/api/v1/search?q=a&limit=0",
-        "/api/v1/search?q=a&collection=99999999",
+        "/api/v1/search?q=a&group=99999999",
         "/api/v1/clusters?limit=1001",
         "/api/v1/alternates?url=nothing",
         "/api/v1/explain?a=0&b=nothing",
@@ -131,7 +131,7 @@ fn what_a_crawled_page_says_is_text() {
     assert!(page.contains("&#60;script&#62;") || page.contains("&lt;script&gt;"), "{page}");
     assert!(!page.contains("<script>alert") && !page.contains("href=\"javascript:"), "{page}");
     let found = server.get("/api/v1/search?q=hostile").json();
-    let doc = found["results"][0]["document"].as_u64().unwrap();
+    let doc = found["results"][0]["doc"].as_u64().unwrap();
     let page = server.get(&format!("/documents/{doc}")).text();
     assert!(page.contains("javascript:alert(1)") && !page.contains("href=\"javascript:"));
     assert!(!page.contains("<script>alert"));

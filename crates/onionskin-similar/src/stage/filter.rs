@@ -9,7 +9,8 @@ use crate::candidates::{CandidateStats, FeatureJoin, SharedFeatures};
 use crate::{Bits, Resources, SimilarError};
 use onionskin_core::feature::FeatureMaker;
 use onionskin_core::{FeatureFilter, Recipe, SketchScheme};
-use onionskin_store::{Atlas, TableName};
+use onionskin_store::{Atlas, TableName, json};
+use serde::Serialize;
 
 use super::Job;
 
@@ -17,9 +18,10 @@ use super::Job;
 const MISS: f64 = 0.005;
 
 /// A filter, where its features come from, and what it finds in theory.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FilterChoice {
     /// The filter.
+    #[serde(serialize_with = "json::spelled")]
     pub filter: FeatureFilter,
     /// Whether features are made anew from the kept minima.
     pub from_sketches: bool,

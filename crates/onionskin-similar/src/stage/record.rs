@@ -7,9 +7,9 @@ use onionskin_store::{StageName, StageRecord, spelled};
 use serde::{Deserialize, Serialize};
 use serde_json::Number;
 
-use super::state::RecallTwin;
 use super::{ClusterSummary, IterationSummary, Job, Search};
 use crate::cluster::Clustering;
+use crate::recall::Recall;
 use crate::survivor::Survivor;
 
 /// Everything that decides the result of a search. The engine is left out: all engines find the same.
@@ -59,7 +59,7 @@ pub struct FoundRecord {
     /// Near pairs.
     pub near_pairs: u64,
     /// Recall on a sample.
-    pub recall: Option<RecallTwin>,
+    pub recall: Option<Recall>,
     /// Clusters.
     pub clusters: ClusterSummary,
     /// The first iterations of a search by shingle paragraphs.

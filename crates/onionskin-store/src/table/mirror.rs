@@ -1,9 +1,12 @@
 //! Rows of the tables that the search for mirrors fills.
 
+#![cfg_attr(feature = "openapi", allow(unused_qualifications, reason = "what utoipa writes has them"))]
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
+use serde::Serialize;
 
 use super::rows::{BATCH, flags, ids, maybe_words, row_table, shares, sizes, words};
 use super::typed::Columns;
@@ -11,7 +14,8 @@ use super::{Input, PartMeta, PartWriter, TableError, TableReader, ValueProblem};
 use crate::schema::Table;
 
 /// A copy of a collection.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CollectionRow {
     /// The collection that it is a copy of.
     pub group: u32,
@@ -92,7 +96,7 @@ impl Role {
 }
 
 /// A page of a copy of a collection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct CollectionPageRow {
     /// The collection.
     pub group: u32,
@@ -105,11 +109,13 @@ pub struct CollectionPageRow {
     /// Whether it stands on another replica.
     pub is_virtual: bool,
     /// What it is there.
+    #[serde(serialize_with = "crate::json::spelled")]
     pub role: Role,
 }
 
 /// A collection with all its copies.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CollectionGroupRow {
     /// Its number.
     pub group: u32,
@@ -138,7 +144,7 @@ pub struct CollectionGroupRow {
 }
 
 /// A rewriting of addresses under which pages stay the same.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct UrlRuleRow {
     /// Its number.
     pub rule: u32,

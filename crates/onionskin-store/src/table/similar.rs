@@ -1,11 +1,14 @@
 //! Rows, writers and readers of what a search for copies leaves: `pairs`, `clusters`, `cluster_stats`.
 
+#![cfg_attr(feature = "openapi", allow(unused_qualifications, reason = "what utoipa writes has them"))]
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use serde::Serialize;
 
 use super::rows::{BATCH, ids, row_table, shares, sizes, words};
 use super::typed::Columns;
@@ -13,14 +16,17 @@ use super::{Input, PartMeta, PartWriter, TableError, TableReader, ValueProblem};
 use crate::schema::Table;
 
 /// What found a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Method {
     /// Equal payload or equal canonical text.
     Exact,
     /// A number of shared chunks.
     Overlap,
     /// Resemblance of the shingle sets.
+    #[default]
     Resemblance,
     /// A share of identical shingle paragraphs.
     Paragraphs,
@@ -66,7 +72,9 @@ impl FromStr for Method {
 }
 
 /// How a member of a cluster is a copy of its centre.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum CopyKind {
     /// Equal payload or equal canonical text. The centre is exact too.
     Exact,
@@ -91,7 +99,8 @@ impl CopyKind {
 }
 
 /// Two similar documents, verified.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PairRow {
     /// The smaller document.
     pub a: u32,
@@ -110,7 +119,8 @@ pub struct PairRow {
 }
 
 /// A member of a cluster.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClusterRow {
     /// Number of the cluster: dense, in order of the smallest document.
     pub cluster: u32,
@@ -125,7 +135,8 @@ pub struct ClusterRow {
 }
 
 /// A cluster in numbers.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClusterStatsRow {
     /// Number of the cluster.
     pub cluster: u32,

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 use crate::figure::Ink;
 use crate::report::{Block, Document, csv, html, json};
-use onionskin_store::IoError;
+use onionskin_store::{IoError, json as spelling};
+use serde::Serialize;
 
 use crate::study::ReportError;
 
 /// What was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Written {
     /// The page.
+    #[serde(serialize_with = "spelling::path")]
     pub page: PathBuf,
     /// Its length.
     pub page_bytes: u64,

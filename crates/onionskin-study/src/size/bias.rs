@@ -1,7 +1,9 @@
 //! What each method is known to get wrong, as the lecture lists it.
 
+use serde::Serialize;
+
 /// A way in which a number may be off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bias {
     /// Its name.
     pub name: &'static str,

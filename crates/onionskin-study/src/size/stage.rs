@@ -81,8 +81,8 @@ pub struct SizeParams {
     pub texts: Option<PathBuf>,
     /// Whether pages that no atlas knows are fetched.
     pub fetch: bool,
-    /// Where inputs of atlases with relative names lie.
-    pub inputs: Option<PathBuf>,
+    /// Where inputs of atlases with relative names are; the current directory when not given.
+    pub base: Option<PathBuf>,
     /// The command that reads PDF files apart from this process.
     pub pdf_worker: Vec<String>,
     /// Memory for sorting.
@@ -114,7 +114,7 @@ impl SizeParams {
             lexicon: None,
             texts: None,
             fetch: false,
-            inputs: None,
+            base: None,
             pdf_worker: Vec::new(),
             memory: MemoryBudget::default_for_machine(),
             work_dir: std::env::temp_dir(),
@@ -285,6 +285,10 @@ pub struct SizeReport {
     pub samples: usize,
     /// Words that queries were made of.
     pub lexicon_words: Option<usize>,
+    /// The probability with which intervals have the truth.
+    pub confidence: f64,
+    /// The seed of the samples.
+    pub seed: u64,
     /// What may be wrong.
     pub biases: Vec<Bias>,
     /// How long it took.
@@ -336,7 +340,7 @@ pub fn size(params: &SizeParams, progress: &dyn Progress) -> Result<SizeReport, 
         _ => (Recipe::default(), onionskin_scan::ScanParams::SEED),
     };
     let mut store = TextStore::new(known, recipe);
-    store.inputs = params.inputs.clone();
+    store.base = params.base.clone();
     store.pdf_worker = params.pdf_worker.clone();
     store.fetcher = params.fetch.then(|| Rc::clone(&client));
     let lexicon = if has_engines { lexicon(params, &store, progress)? } else { Lexicon::default() };
@@ -383,6 +387,8 @@ pub fn size(params: &SizeParams, progress: &dyn Progress) -> Result<SizeReport, 
         by,
         samples,
         lexicon_words: has_engines.then(|| lexicon.len()),
+        confidence: params.estimate.confidence,
+        seed: params.seed,
         biases: bias::overlap(how),
         seconds: start.elapsed().as_secs_f64(),
     })
@@ -546,6 +552,10 @@ pub struct SearchesReport {
     pub requests: Vec<u64>,
     /// What follows.
     pub estimates: SearchEstimates,
+    /// The probability with which intervals have the truth.
+    pub confidence: f64,
+    /// The seed of the intervals.
+    pub seed: u64,
     /// What may be wrong.
     pub biases: Vec<Bias>,
     /// How long it took.
@@ -609,6 +619,8 @@ pub fn searches(
         failed,
         requests: engines.iter().map(|engine| engine.requests()).collect(),
         estimates: searches::estimate(&answers, n, confidence, draws, params.seed),
+        confidence,
+        seed: params.seed,
         biases: bias::searches(),
         seconds: start.elapsed().as_secs_f64(),
     })

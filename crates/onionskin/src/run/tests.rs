@@ -28,11 +28,12 @@ fn params(input: &Path, atlas: PathBuf, recipe: &str, memory: u64, threads: usiz
     scan.commit_bytes = 200 << 10;
     let mut params = RunParams::new(scan);
     params.similar.search = Search::Resemblance { threshold: 0.8, filter: None, exact: false };
+    params.report = None;
     params
 }
 
 fn one_by_one(params: &RunParams) {
-    let RunParams { scan: first, similar: second, collections: third } = params;
+    let RunParams { scan: first, similar: second, collections: third, .. } = params;
     scan(first, &Quiet).unwrap();
     let (memory, threads) = (first.memory, first.threads);
     similar(&SimilarParams { memory, threads, ..second.clone() }, &Quiet).unwrap();
@@ -124,4 +125,29 @@ fn without_links_there_are_no_collections() {
         run(&params(&input, folder.path().join("atlas"), "w4-rabin64-16x5r1", 256, 1), &Quiet).unwrap();
     assert_eq!(summary.collections.as_str(), "no_links");
     assert_eq!(summary.similar.summary().unwrap().exact.copies, 1);
+}
+
+#[test]
+fn a_run_ends_with_a_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = web(folder.path());
+    let atlas = folder.path().join("atlas");
+    let mut whole = params(&input, atlas.clone(), "w5-rabin64-16x5r1-one", 256, 2);
+    assert_eq!(run(&whole, &Quiet).unwrap().report.as_str(), "not_wanted");
+    assert!(!atlas.join("report").exists());
+    whole.report = Some(ReportParams::in_atlas(atlas.clone()));
+    let summary = run(&whole, &Quiet).unwrap();
+    let report = summary.report.summary().unwrap();
+    assert_eq!(report.written.page, atlas.join("report/report.html"));
+    assert!(report.written.page.exists() && report.levels.len() == 2 && report.collections > Some(0));
+    assert!(!atlas.join("report/.work").exists());
+    // What a program is told: the outcome of every stage, and the summaries of those that were
+    // done.
+    let told = serde_json::to_value(&summary).unwrap();
+    assert_eq!(told["outcomes"]["scan"], "was_there");
+    assert_eq!(told["outcomes"]["report"], "done");
+    assert_eq!(
+        (&told["scan"], &told["report"]["files"]),
+        (&serde_json::Value::Null, &report.written.files.into())
+    );
 }

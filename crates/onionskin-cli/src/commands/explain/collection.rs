@@ -5,10 +5,9 @@ use std::path::Path;
 
 use onionskin::explain::{ReplicaDifferences, explain_collection};
 use onionskin_store::Atlas;
-use serde::Serialize;
 
 use crate::args::Global;
-use crate::output::{grouped, print, print_json};
+use crate::output::{grouped, print, print_tagged};
 
 /// Pages of each sort that are listed, unless all are wanted.
 const LISTED: usize = 10;
@@ -17,7 +16,7 @@ pub(super) fn run(atlas: &Path, number: u32, full: bool, global: &Global) -> any
     let explained = explain_collection(&Atlas::open(atlas)?, number)?;
     if global.json {
         for replica in &explained.replicas {
-            print_json(&DifferencesWire::new(replica))?;
+            print_tagged("replica", replica)?;
         }
         return Ok(());
     }
@@ -74,41 +73,4 @@ fn describe(text: &mut String, replica: &ReplicaDifferences, full: bool) {
     let changed: Vec<String> = replica.changed.iter().map(|(_, here)| here.clone()).collect();
     list("changed", &changed);
     list("added", &replica.added);
-}
-
-/// One line a copy.
-#[derive(Serialize)]
-struct DifferencesWire<'a> {
-    r#type: &'static str,
-    group: u32,
-    replica: u32,
-    root_url: Option<&'a str>,
-    is_principal: bool,
-    kind: &'a str,
-    coverage: f64,
-    newer: &'a str,
-    missing: &'a [String],
-    linked: &'a [String],
-    changed: &'a [(String, String)],
-    added: &'a [String],
-}
-
-impl<'a> DifferencesWire<'a> {
-    fn new(replica: &'a ReplicaDifferences) -> DifferencesWire<'a> {
-        let row = &replica.row;
-        DifferencesWire {
-            r#type: "collection_copy",
-            group: row.group,
-            replica: row.replica,
-            root_url: row.root_url.as_deref(),
-            is_principal: row.is_principal,
-            kind: &row.kind,
-            coverage: row.coverage,
-            newer: &row.newer,
-            missing: &replica.missing,
-            linked: &replica.linked,
-            changed: &replica.changed,
-            added: &replica.added,
-        }
-    }
 }

@@ -1,5 +1,7 @@
 //! Pages that can stand in for one that is gone.
 
+#![cfg_attr(feature = "openapi", allow(unused_qualifications, reason = "what utoipa writes has them"))]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -7,10 +9,13 @@ use crate::place;
 use onionskin_extract::url::{normalize, site};
 use onionskin_store::table::{CollectionRow, CopyKind};
 use onionskin_store::{Atlas, StageName, TableName};
+use serde::{Serialize, Serializer};
 
 use super::{AvoidError, open};
 
 /// Why a page can stand in for another.
+///
+/// In JSON the words of [`Why::as_str`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Why {
     /// It says the same, word for word.
@@ -35,14 +40,22 @@ impl Why {
     }
 }
 
+impl Serialize for Why {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// A page that can stand in.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Alternate {
     /// The document.
     pub doc: u32,
     /// Its address.
     pub url: String,
     /// Why.
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub why: Why,
     /// Its resemblance to the centre of the cluster that both are in.
     pub resemblance: Option<f64>,

@@ -9,19 +9,62 @@ use onionskin_extract::url::site;
 use onionskin_similar::Resources;
 use onionskin_store::{Atlas, MemoryBudget};
 use onionskin_store::{StageName, TableName};
+use serde::Serialize;
 
 use super::{AvoidError, NONE, documents, open};
 use crate::stage::trivial::{self, Trivial};
 
 /// An entry of the old list, judged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(into = "Fields")]
 pub struct AuditedEntry {
     /// Its number in the list.
     pub entry: usize,
+    /// Root address of the replica.
+    pub root: String,
+    /// The host that its rules hold for.
+    pub host: String,
     /// What the new crawl has of it.
     pub seen: Seen,
     /// What that means.
     pub audited: Audited,
+}
+
+/// An audited entry as programs see it.
+#[derive(Serialize)]
+struct Fields {
+    entry: usize,
+    root: String,
+    host: String,
+    verdict: &'static str,
+    stays: bool,
+    reason: String,
+    look_again: String,
+    pages: u64,
+    copies_of_principal: u64,
+    copies_elsewhere: u64,
+    unique: u64,
+    principal_pages: u64,
+}
+
+impl From<AuditedEntry> for Fields {
+    fn from(entry: AuditedEntry) -> Fields {
+        let AuditedEntry { entry, root, host, seen, audited } = entry;
+        Fields {
+            entry,
+            root,
+            host,
+            verdict: audited.verdict.name(),
+            stays: audited.verdict.stays(),
+            reason: audited.reason,
+            look_again: audited.look_again.to_string(),
+            pages: seen.pages,
+            copies_of_principal: seen.copies_of_principal,
+            copies_elsewhere: seen.copies_elsewhere,
+            unique: seen.unique(),
+            principal_pages: seen.principal_pages,
+        }
+    }
 }
 
 /// What each document is connected with by similar pairs: the smallest of them, as collections see it. Four bytes a document.
@@ -95,7 +138,13 @@ pub fn audit(
     let audited = list.entries.iter().enumerate().map(|(number, entry)| {
         let mut seen = seen[number];
         seen.asked = hosts_seen.contains(entry.host.name());
-        AuditedEntry { entry: number, seen, audited: audit_entry(entry, &seen, crawled, params) }
+        AuditedEntry {
+            entry: number,
+            root: entry.root.clone(),
+            host: entry.host.as_str().to_owned(),
+            seen,
+            audited: audit_entry(entry, &seen, crawled, params),
+        }
     });
     Ok(audited.collect())
 }

@@ -70,6 +70,8 @@ pub struct Savings {
 /// A list, and what it is worth.
 #[derive(Clone, Debug)]
 pub struct AvoidReport {
+    /// The directory of the atlas.
+    pub atlas: PathBuf,
     /// The list.
     pub list: AvoidList,
     /// All pages of the crawl.
@@ -135,7 +137,8 @@ pub fn avoid(params: &AvoidParams) -> Result<AvoidReport, AvoidError> {
     let simulation = replay(&list, &atlas, &clusters)?;
     let (exact, near) = savings(&atlas, &clusters)?;
     let all = Savings { pages: simulation.before.pages, bytes: simulation.before.bytes };
-    Ok(AvoidReport { list, all, exact, near, simulation, left_out, uncovered, spared, capped })
+    let atlas = params.atlas.clone();
+    Ok(AvoidReport { atlas, list, all, exact, near, simulation, left_out, uncovered, spared, capped })
 }
 
 fn no_clusters(atlas: &Atlas) -> Clusters {

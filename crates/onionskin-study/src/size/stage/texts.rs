@@ -34,8 +34,8 @@ pub(super) fn words_of(text: &str) -> Vec<String> {
 /// Where texts come from.
 pub(super) struct TextStore {
     pub atlases: Vec<Atlas>,
-    /// Where inputs with relative names lie.
-    pub inputs: Option<PathBuf>,
+    /// Where inputs with relative names are.
+    pub base: Option<PathBuf>,
     /// Asks for pages that no atlas has.
     pub fetcher: Option<Rc<RefCell<HttpClient>>>,
     /// How fetched pages are summed up, so that they compare with those of atlases.
@@ -60,7 +60,7 @@ impl TextStore {
     pub(super) fn new(atlases: Vec<Atlas>, recipe: (Recipe, u64)) -> TextStore {
         TextStore {
             atlases,
-            inputs: None,
+            base: None,
             fetcher: None,
             recipe,
             pdf_worker: Vec::new(),
@@ -85,7 +85,7 @@ impl TextStore {
             let places = find_places(atlas, &missing)?;
             let mut learnt: Vec<(String, Known)> = Vec::new();
             let options = self.options(atlas)?;
-            read_places(atlas, self.inputs.as_deref(), options, &places, &mut |url, text| {
+            read_places(atlas, self.base.as_deref(), options, &places, &mut |url, text| {
                 learnt.push((url.to_owned(), known(text)));
             });
             for (url, page) in learnt {
@@ -114,7 +114,7 @@ impl TextStore {
         for atlas in &self.atlases {
             let places = random_places(atlas, texts.div_ceil(self.atlases.len()), seed)?;
             let options = self.options(atlas)?;
-            read_places(atlas, self.inputs.as_deref(), options, &places, &mut |_, text| {
+            read_places(atlas, self.base.as_deref(), options, &places, &mut |_, text| {
                 read += 1;
                 for word in words_of(text) {
                     *counts.entry(word).or_default() += 1;

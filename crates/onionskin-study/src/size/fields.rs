@@ -1,19 +1,62 @@
-//! Sizes for programs: one object with a `type`.
+//! Measurements as programs see them: one object each, with the method in it.
 
-use onionskin::size::{MemberKind, SearchesReport, SizeReport};
-use onionskin_study::size::By;
-use onionskin_study::size::addresses::{AddressEstimates, AddressStudy};
-use onionskin_study::size::bias::Bias;
-use onionskin_study::size::overlap::Basis;
-use onionskin_study::size::statistics::Estimate;
-use onionskin_study::size::walk::{Rule, WalkParams, Walked};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::SizeArgs;
+use super::addresses::{AddressEstimates, AddressStudy};
+use super::bias::Bias;
+use super::overlap::Basis;
+use super::statistics::Estimate;
+use super::walk::{Rule, WalkParams, Walked};
+use super::{By, MemberKind, SearchesReport, SizeReport};
+
+/// A random walk over the links of an atlas.
+#[derive(Clone, Copy, Debug)]
+pub struct WalkReport<'a> {
+    /// The atlas, as it was named.
+    pub atlas: &'a str,
+    /// How it went.
+    pub params: &'a WalkParams,
+    /// What it saw.
+    pub walked: &'a Walked,
+    /// What may be wrong.
+    pub biases: &'a [Bias],
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// A study of random addresses.
+#[derive(Clone, Copy, Debug)]
+pub struct AddressReport<'a> {
+    /// What was tried and found.
+    pub study: &'a AddressStudy,
+    /// What follows.
+    pub estimates: &'a AddressEstimates,
+    /// The probability with which intervals have the truth.
+    pub confidence: f64,
+    /// The seed of the intervals.
+    pub seed: u64,
+    /// What may be wrong.
+    pub biases: &'a [Bias],
+}
+
+macro_rules! serialised_as {
+    ($report:ty, $fields:ident) => {
+        impl Serialize for $report {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $fields::new(self).serialize(serializer)
+            }
+        }
+    };
+}
+
+serialised_as!(SizeReport, Overlap);
+serialised_as!(SearchesReport, Searches);
+serialised_as!(WalkReport<'_>, Walk);
+serialised_as!(AddressReport<'_>, Addresses);
 
 /// A number with its interval.
 #[derive(Serialize)]
-pub(super) struct Number {
+struct Number {
     value: f64,
     low: f64,
     high: f64,
@@ -29,20 +72,9 @@ fn number(estimate: Option<Estimate>) -> Option<Number> {
     estimate.map(Number::from)
 }
 
+/// The result of sampling and checking.
 #[derive(Serialize)]
-pub(super) struct BiasWire {
-    name: &'static str,
-    text: &'static str,
-}
-
-fn biases(found: &[Bias]) -> Vec<BiasWire> {
-    found.iter().map(|bias| BiasWire { name: bias.name, text: bias.text }).collect()
-}
-
-/// `onionskin size --json`.
-#[derive(Serialize)]
-pub(super) struct Overlap<'a> {
-    r#type: &'static str,
+struct Overlap<'a> {
     method: &'static str,
     by: &'static str,
     threshold: Option<f64>,
@@ -57,7 +89,7 @@ pub(super) struct Overlap<'a> {
     fractions: Vec<FractionWire<'a>>,
     ratios: Vec<RatioWire<'a>>,
     parts: Vec<PartWire<'a>>,
-    biases: Vec<BiasWire>,
+    biases: &'a [Bias],
     seconds: f64,
 }
 
@@ -103,7 +135,7 @@ struct PartWire<'a> {
 }
 
 impl<'a> Overlap<'a> {
-    pub(super) fn new(report: &'a SizeReport, args: &SizeArgs) -> Overlap<'a> {
+    fn new(report: &'a SizeReport) -> Overlap<'a> {
         let found = &report.estimates;
         let n = report.observed.len();
         let name = |x: usize| report.observed[x].name.as_str();
@@ -151,12 +183,11 @@ impl<'a> Overlap<'a> {
         let ratios = found.ratios.iter();
         let parts = found.parts.iter();
         Overlap {
-            r#type: "size",
             method: "overlap",
             by,
             threshold,
-            confidence: args.confidence,
-            seed: args.seed,
+            confidence: report.confidence,
+            seed: report.seed,
             samples_wanted: report.samples as u64,
             lexicon_words: report.lexicon_words.map(|n| n as u64),
             basis: match found.basis {
@@ -176,16 +207,15 @@ impl<'a> Overlap<'a> {
                     share: part.share.into(),
                 })
                 .collect(),
-            biases: biases(&report.biases),
+            biases: &report.biases,
             seconds: report.seconds,
         }
     }
 }
 
-/// `onionskin size --method searches --json`.
+/// The result of searches out of a log.
 #[derive(Serialize)]
-pub(super) struct Searches<'a> {
-    r#type: &'static str,
+struct Searches<'a> {
     method: &'static str,
     confidence: f64,
     seed: u64,
@@ -196,7 +226,7 @@ pub(super) struct Searches<'a> {
     failed: u64,
     members: Vec<SearchedWire<'a>>,
     ratios: Vec<SearchRatioWire<'a>>,
-    biases: Vec<BiasWire>,
+    biases: &'a [Bias],
     seconds: f64,
 }
 
@@ -221,7 +251,7 @@ struct SearchRatioWire<'a> {
 }
 
 impl<'a> Searches<'a> {
-    pub(super) fn new(report: &'a SearchesReport, args: &SizeArgs) -> Searches<'a> {
+    fn new(report: &'a SearchesReport) -> Searches<'a> {
         let name = |x: usize| report.names[x].as_str();
         let members = (0..report.names.len()).map(|x| SearchedWire {
             name: name(x),
@@ -240,10 +270,9 @@ impl<'a> Searches<'a> {
             of_y_in_x: number(ratio.overlap[1]),
         });
         Searches {
-            r#type: "size",
             method: "searches",
-            confidence: args.confidence,
-            seed: args.seed,
+            confidence: report.confidence,
+            seed: report.seed,
             queries: report.queries,
             used: report.used,
             empty: report.estimates.empty,
@@ -251,16 +280,15 @@ impl<'a> Searches<'a> {
             failed: report.failed,
             members: members.collect(),
             ratios: ratios.collect(),
-            biases: biases(&report.biases),
+            biases: &report.biases,
             seconds: report.seconds,
         }
     }
 }
 
-/// `onionskin size --method walk --json`.
+/// The result of a walk.
 #[derive(Serialize)]
-pub(super) struct Walk<'a> {
-    r#type: &'static str,
+struct Walk<'a> {
     method: &'static str,
     atlas: &'a str,
     rule: &'static str,
@@ -278,20 +306,14 @@ pub(super) struct Walk<'a> {
     mean_in_links_all: f64,
     ks_distance: f64,
     ks_limit: f64,
-    biases: Vec<BiasWire>,
+    biases: &'a [Bias],
     seconds: f64,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(
-        walked: &Walked,
-        params: &WalkParams,
-        atlas: &'a str,
-        known: &[Bias],
-        seconds: f64,
-    ) -> Walk<'a> {
+    fn new(report: &WalkReport<'a>) -> Walk<'a> {
+        let WalkReport { atlas, params, walked, biases, seconds } = *report;
         Walk {
-            r#type: "size",
             method: "walk",
             atlas,
             rule: if params.rule == Rule::Metropolis { "metropolis" } else { "jumping" },
@@ -309,16 +331,15 @@ impl<'a> Walk<'a> {
             mean_in_links_all: walked.mean_in_links[1],
             ks_distance: walked.distance,
             ks_limit: walked.distance_limit,
-            biases: biases(known),
+            biases,
             seconds,
         }
     }
 }
 
-/// `onionskin size --method addresses --json`.
+/// The result of a study of random addresses.
 #[derive(Serialize)]
-pub(super) struct Addresses<'a> {
-    r#type: &'static str,
+struct Addresses<'a> {
     method: &'static str,
     confidence: f64,
     seed: u64,
@@ -335,21 +356,16 @@ pub(super) struct Addresses<'a> {
     tail_standard_error: Option<f64>,
     tail_servers: Option<u64>,
     warnings: &'a [String],
-    biases: Vec<BiasWire>,
+    biases: &'a [Bias],
 }
 
 impl<'a> Addresses<'a> {
-    pub(super) fn new(
-        study: &AddressStudy,
-        found: &'a AddressEstimates,
-        args: &SizeArgs,
-        known: &[Bias],
-    ) -> Addresses<'a> {
+    fn new(report: &AddressReport<'a>) -> Addresses<'a> {
+        let AddressReport { study, estimates: found, confidence, seed, biases } = *report;
         Addresses {
-            r#type: "size",
             method: "addresses",
-            confidence: args.confidence,
-            seed: args.seed,
+            confidence,
+            seed,
             space: study.space,
             tried: study.tried,
             found: study.found,
@@ -363,7 +379,7 @@ impl<'a> Addresses<'a> {
             tail_standard_error: found.tail.map(|tail| tail.standard_error),
             tail_servers: found.tail.map(|tail| tail.servers as u64),
             warnings: &found.warnings,
-            biases: biases(known),
+            biases,
         }
     }
 }

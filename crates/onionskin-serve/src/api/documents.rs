@@ -1,0 +1,140 @@
+//! Documents of the atlas, as JSON.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use onionskin::avoid::Alternate;
+use onionskin::explain::{DocumentFields, document_facts};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::ServeError;
+use crate::library::Library;
+use crate::state::AppState;
+
+pub(crate) fn router() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(document)).routes(routes!(documents)).routes(routes!(alternates))
+}
+
+#[derive(Serialize, ToSchema)]
+struct Document {
+    #[serde(flatten)]
+    fields: DocumentFields,
+    /// The cluster that it is in.
+    cluster: Option<u32>,
+    /// Documents of that cluster.
+    cluster_documents: Option<u64>,
+    places: Vec<Place>,
+    /// Documents that it links to, and that link to it; the first hundred of each. Null when links
+    /// are not at hand.
+    links: Option<Links>,
+    /// The first 32 KiB of its text; null when its input could not be read.
+    text: Option<String>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Links {
+    to: Vec<u32>,
+    to_count: u64,
+    from: Vec<u32>,
+    from_count: u64,
+}
+
+/// Where a document is in a collection.
+#[derive(Serialize, ToSchema)]
+struct Place {
+    group: u32,
+    replica: u32,
+    slot: u32,
+    /// `copy`, `changed`, `added`, `alias` or `virtual`.
+    role: &'static str,
+}
+
+impl Document {
+    fn new(library: &Library, doc: u32) -> Result<Document, ServeError> {
+        let page = library.page(doc)?;
+        let facts = document_facts(library.atlas(), doc, 1)?;
+        let copies = library.copies();
+        let cluster = copies.cluster_of(doc);
+        let places = copies.places(doc).map(|place| Place {
+            group: place.group,
+            replica: place.replica,
+            slot: place.slot,
+            role: place.role.as_str(),
+        });
+        let some = |docs: &[u32]| docs.iter().copied().take(100).collect();
+        Ok(Document {
+            fields: DocumentFields::from(&facts),
+            cluster,
+            cluster_documents: cluster.map(|cluster| copies.members(cluster).len() as u64),
+            places: places.collect(),
+            links: library.links().map(|links| {
+                let (to, from) = (links.out(doc), links.back(doc));
+                Links {
+                    to: some(to),
+                    to_count: to.len() as u64,
+                    from: some(from),
+                    from_count: from.len() as u64,
+                }
+            }),
+            text: page.text,
+        })
+    }
+}
+
+/// A document by its number.
+#[utoipa::path(get, path = "/api/v1/documents/{doc}", tag = "atlas", params(("doc" = u32, Path, description = "Its number")), responses((status = 200, description = "The document", body = Document)))]
+async fn document(State(state): State<AppState>, Path(doc): Path<u32>) -> Result<Json<Document>, ServeError> {
+    let library = Arc::clone(state.library()?);
+    Ok(Json(state.work(move || Document::new(&library, doc)).await??))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Address {
+    /// An http or https URL, however it is spelled.
+    #[param(example = "http://example.org/")]
+    url: String,
+}
+
+#[derive(Serialize, ToSchema)]
+struct Documents {
+    docs: Vec<u32>,
+}
+
+/// The documents with a URL.
+#[utoipa::path(get, path = "/api/v1/documents", tag = "atlas", params(Address), responses((status = 200, description = "Their numbers, ascending", body = Documents)))]
+async fn documents(
+    State(state): State<AppState>,
+    Query(asked): Query<Address>,
+) -> Result<Json<Documents>, ServeError> {
+    let library = Arc::clone(state.library()?);
+    let docs = state.work(move || library.index().documents_at(&asked.url)).await??;
+    Ok(Json(Documents { docs }))
+}
+
+#[derive(Serialize, ToSchema)]
+struct Alternates {
+    url: String,
+    alternates: Vec<Alternate>,
+}
+
+/// Pages that can replace one that is gone, the best first; at most a thousand.
+#[utoipa::path(get, path = "/api/v1/alternates", tag = "atlas", params(Address), responses((status = 200, description = "Pages of the atlas", body = Alternates)))]
+async fn alternates(
+    State(state): State<AppState>,
+    Query(asked): Query<Address>,
+) -> Result<Json<Alternates>, ServeError> {
+    let library = Arc::clone(state.library()?);
+    let work = move || {
+        let not_one = || ServeError::bad_request(format!("{:?} is no http or https address", asked.url));
+        let mut alternates = library.alternates(&asked.url)?.ok_or_else(not_one)?;
+        alternates.truncate(1000);
+        Ok::<_, ServeError>(Alternates { url: asked.url, alternates })
+    };
+    Ok(Json(state.work(work).await??))
+}

@@ -1,0 +1,50 @@
+use serde_json::json;
+
+use super::*;
+
+/// The state of a journal as it was written before the statistics serialised themselves.
+fn of_before() -> Value {
+    json!({
+        "step": 5,
+        "exact": { "texts": 60, "copies": 7, "spilled_bytes": 0 },
+        "candidates": {
+            "documents": 53, "buckets": 20, "crowded_buckets": 1, "largest_bucket": 9, "spilled_bytes": 3
+        },
+        "verified": { "candidates": 40, "verified": 30, "passes": 1, "spilled_bytes": 0 },
+        "join": {
+            "records": 0, "groups": 0, "pairs_enumerated": 0, "candidates": 0, "pairs": 0, "passes": 0,
+            "spilled_bytes": 0, "peak_bytes": 0
+        },
+        "near_pairs": 30,
+        "recall": {
+            "sampled": 53, "with_neighbours": 20, "true_pairs": 30, "listed_pairs": 30,
+            "listed": [1.0, 0.9, 1.0], "connected": null, "checked_pairs": 30, "precision": [1.0, 0.88, 1.0]
+        },
+        "paragraphs": null,
+        "iterations": null,
+        "clusters": {
+            "clusters": 4, "documents": 20, "exact_members": 7, "near_members": 9, "largest": 8,
+            "same_site": 3, "cross_site": 13, "one_site_clusters": 1, "lowest_resemblance": 0.91
+        }
+    })
+}
+
+#[test]
+fn a_journal_of_before_is_taken_up_and_written_as_it_was() {
+    let state = State::from_json(of_before()).unwrap();
+    assert_eq!((state.exact.copies, state.candidates.largest_bucket, state.join.pairs), (7, 9, 0));
+    let recall = state.recall.unwrap();
+    assert_eq!(recall.listed.map(|interval| (interval.value, interval.low)), Some((1.0, 0.9)));
+    assert_eq!(recall.connected, None);
+    assert_eq!(state.to_json().unwrap(), of_before());
+    assert_eq!(state.found()["recall"], of_before()["recall"]);
+    assert_eq!(state.found()["exact_copies"], 7);
+}
+
+#[test]
+fn a_journal_of_another_version_is_not() {
+    let mut other = of_before();
+    other["exact"]["more"] = json!(1);
+    let error = State::from_json(other).unwrap_err().to_string();
+    assert!(error.contains("left by another version") && error.contains("more"), "{error}");
+}
