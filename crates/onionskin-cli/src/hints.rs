@@ -6,13 +6,13 @@
 use std::error::Error;
 
 use onionskin::dedup::DedupError;
-use onionskin::membership::MembershipError;
 use onionskin::seen::SeenError;
+use onionskin::similar::MembershipError;
 use onionskin::size::{Remedy, SizeError};
 use onionskin::{ScanError, causes};
 use onionskin_corpus::DiscoverError;
 use onionskin_similar::SimilarError;
-use onionskin_store::StagingError;
+use onionskin_store::{StageName, StagingError};
 
 /// Between a message and its hint.
 const MARK: &str = "\nhint: ";
@@ -47,16 +47,19 @@ fn hint(error: &(dyn Error + 'static)) -> Option<String> {
 }
 
 fn of_reading(error: &(dyn Error + 'static)) -> Option<String> {
-    if let Some(ScanError::Resume(_) | ScanError::State(_)) = error.downcast_ref() {
+    if let Some(ScanError::Resume(_)) = error.downcast_ref() {
         return said("--overwrite starts over");
     }
     match error.downcast_ref() {
         // Only a scan can replace what is there.
-        Some(StagingError::AlreadyFinished { stage, .. }) if stage == "scan" => {
+        Some(StagingError::AlreadyFinished { stage, .. }) if *stage == StageName::Scan => {
             return said("use another folder, or --overwrite");
         }
-        Some(StagingError::OtherJob { stage, .. }) if stage == "scan" => {
+        Some(StagingError::OtherJob { stage, .. }) if *stage == StageName::Scan => {
             return said("run that job again to finish it, or --overwrite");
+        }
+        Some(StagingError::State { stage, .. }) if *stage == StageName::Scan => {
+            return said("--overwrite starts over");
         }
         _ => {}
     }
@@ -132,6 +135,7 @@ fn said(words: &str) -> Option<String> {
 mod serving {
     use std::error::Error;
 
+    use onionskin::seen::intake::OpenError;
     use onionskin_search::SearchError;
     use onionskin_serve::{RunError, StartError, StateError};
 
@@ -139,7 +143,7 @@ mod serving {
     pub(super) fn inside<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
         match error.downcast_ref() {
             Some(RunError::State(StateError::Atlas(error))) => error,
-            Some(RunError::State(StateError::Seen(StartError::Seen(error)))) => error,
+            Some(RunError::State(StateError::Seen(StartError::Open(OpenError::Seen(error))))) => error,
             _ => error,
         }
     }
@@ -167,10 +171,12 @@ mod tests {
     #[test]
     fn general_hints_become_flags() {
         let name = || "x".to_owned();
-        check(ScanError::State(name()), "--overwrite starts over");
+        let state = StagingError::State { stage: StageName::Scan, reason: name() };
+        check(ScanError::from(state), "--overwrite starts over");
         let unknown = DiscoverError::UnknownFormat { input: name(), known: "warc, jsonl".to_owned() };
-        check(onionskin::RunError::from(unknown), "say which with --format, if it is one of warc, jsonl");
-        let stage = "scan".to_owned();
+        let unknown = onionskin::RunError::from(ScanError::from(unknown));
+        check(unknown, "say which with --format, if it is one of warc, jsonl");
+        let stage = StageName::Scan;
         let finished = StagingError::AlreadyFinished { dir: "atlas".into(), stage };
         check(ScanError::from(finished), "use another folder, or --overwrite");
         let below = || SimilarError::BelowStored { stored: 0.9, wanted: 0.8 };
@@ -212,7 +218,7 @@ mod tests {
     fn hints_of_libraries_stay_where_no_flag_helps() {
         let dir = || "index".into();
         check(SeenError::NotEmpty { dir: dir(), entry: "x".to_owned() }, "name a new folder");
-        let stage = "similar".to_owned();
+        let stage = StageName::Similar;
         let other = StagingError::OtherJob { dir: dir(), stage, difference: "seed".to_owned() };
         check(other, "run that job again to finish it, or overwrite");
     }

@@ -46,7 +46,8 @@ use onionskin_corpus::Format;
 use onionskin_store::sort::SortError;
 use onionskin_store::table::CopyKind;
 use onionskin_store::{
-    Atlas, AtlasError, IoError, MemoryBudget, StageName, TableError, TableName, disk, json as spelling, process,
+    Atlas, AtlasError, IoError, MemoryBudget, StageName, TableError, TableName, disk, json as spelling,
+    process,
 };
 use serde::Serialize;
 use serde_json::json;

@@ -74,7 +74,8 @@ fn tables_that_disagree_are_an_error() {
         (vec![(0, 0, true), (0, 1, false)], "which clusters there are"),
         (vec![(0, 0, true), (0, 1, false), (2, 2, true), (2, 3, false)], "which clusters there are"),
     ] {
-        let params = StageParams::new(StageName::Similar, serde_json::json!({}), "test", vec![Table::Clusters]);
+        let params =
+            StageParams::new(StageName::Similar, serde_json::json!({}), "test", vec![Table::Clusters]);
         let params = StageParams { kind: StageKind::Extend, overwrite: true, ..params };
         let (mut staging, _) = Staging::open(bench.path("atlas"), params).unwrap();
         for (cluster, doc, is_centre) in rows {

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
-use onionskin_similar::{Reclustering, SimilarRecord};
 use onionskin_similar::cluster::Clustering;
 use onionskin_similar::membership::{Memberships, from_clusters_table, from_pairs};
+use onionskin_similar::{Reclustering, SimilarRecord};
 use onionskin_store::Atlas;
 use onionskin_store::table::Method;
 

@@ -29,8 +29,8 @@ mod version;
 pub use graph::{Graph, Page};
 pub use model::{Group, Member, Merge, Replica, Role, UnknownMerge};
 pub use stage::{
-    CheckReport, Collection, CollectionsParams, CollectionsRecord, CollectionsSummary, Counts, Trivial, Violation,
-    check_collections, collections,
+    CheckReport, Collection, CollectionsParams, CollectionsRecord, CollectionsSummary, Counts, Trivial,
+    Violation, check_collections, collections,
 };
 
 #[cfg(test)]

@@ -5,12 +5,12 @@
 
 use std::error::Error;
 
-use onionskin::membership::MembershipError;
 use onionskin::seen::SeenError;
+use onionskin::similar::MembershipError;
 use onionskin::{DedupError, ScanError, causes};
 use onionskin_corpus::DiscoverError;
 use onionskin_similar::SimilarError;
-use onionskin_store::StagingError;
+use onionskin_store::{StageName, StagingError};
 
 /// The first hint for an error or for what is inside it.
 pub(crate) fn of(error: &(dyn Error + 'static)) -> Option<String> {
@@ -19,16 +19,19 @@ pub(crate) fn of(error: &(dyn Error + 'static)) -> Option<String> {
 
 /// Of what makes an atlas.
 fn of_making(error: &(dyn Error + 'static)) -> Option<String> {
-    if let Some(ScanError::Resume(_) | ScanError::State(_)) = error.downcast_ref() {
+    if let Some(ScanError::Resume(_)) = error.downcast_ref() {
         return said("overwrite=True starts over");
     }
     match error.downcast_ref() {
         // Only a scan can replace what is there.
-        Some(StagingError::AlreadyFinished { stage, .. }) if stage == "scan" => {
+        Some(StagingError::AlreadyFinished { stage, .. }) if *stage == StageName::Scan => {
             return said("use another folder, or overwrite=True");
         }
-        Some(StagingError::OtherJob { stage, .. }) if stage == "scan" => {
+        Some(StagingError::OtherJob { stage, .. }) if *stage == StageName::Scan => {
             return said("run that job again to finish it, or overwrite=True");
+        }
+        Some(StagingError::State { stage, .. }) if *stage == StageName::Scan => {
+            return said("overwrite=True starts over");
         }
         _ => {}
     }

@@ -24,9 +24,9 @@ pub mod walk;
 
 pub use fields::{AddressReport, WalkReport};
 pub use stage::{
-    BadResultPath, ByChoice, EngineSettings, FileError, HttpEngine, MemberKind, ResultPath, SearchesReport,
-    SizeError, SizeParams, SizeReport, Step, http, read_addresses, read_lexicon, read_queries, searches,
-    size, walk,
+    BadResultPath, ByChoice, EngineSettings, FileError, HttpEngine, MemberKind, Remedy, ResultPath,
+    SearchesReport, SizeError, SizeParams, SizeReport, Step, http, read_addresses, read_lexicon,
+    read_queries, searches, size, walk,
 };
 
 use std::error::Error;

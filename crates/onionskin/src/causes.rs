@@ -8,9 +8,10 @@ use std::error::Error;
 
 use onionskin_similar::SimilarError;
 
-use onionskin_similar::MembershipError;
 use crate::seen::AtlasDocumentsError;
+use crate::seen::intake::OpenError;
 use crate::{AvoidError, DedupError, ReportError, RunError, ScanError, SizeError};
+use onionskin_similar::MembershipError;
 
 /// The error, then what is inside it or what caused it, and so on.
 ///
@@ -19,7 +20,7 @@ use crate::{AvoidError, DedupError, ReportError, RunError, ScanError, SizeError}
 /// use onionskin_corpus::DiscoverError;
 ///
 /// let missing = DiscoverError::EmptyFolder { input: "web".to_owned() };
-/// let error = onionskin::RunError::from(missing);
+/// let error = onionskin::RunError::from(ScanError::from(missing));
 /// let causes = onionskin::causes(&error);
 /// assert!(causes[1].is::<ScanError>() && causes[2].is::<DiscoverError>());
 /// ```
@@ -38,6 +39,7 @@ fn inside<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'stat
     match error.downcast_ref::<RunError>() {
         Some(RunError::Scan(error)) => return Some(error),
         Some(RunError::Search(error)) => return Some(error),
+        Some(RunError::Report(error)) => return Some(error.as_ref()),
         _ => {}
     }
     match error.downcast_ref::<ScanError>() {
@@ -62,6 +64,11 @@ fn inside<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'stat
     }
     if let Some(SizeError::Seen(error)) = error.downcast_ref() {
         return Some(error);
+    }
+    match error.downcast_ref::<OpenError>() {
+        Some(OpenError::Seen(error)) => return Some(error),
+        Some(OpenError::Atlas(error)) => return Some(error.as_ref()),
+        _ => {}
     }
     if let Some(AtlasDocumentsError::Seen(error)) = error.downcast_ref() {
         return Some(error);

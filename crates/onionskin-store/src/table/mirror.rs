@@ -2,6 +2,7 @@
 
 #![cfg_attr(feature = "openapi", allow(unused_qualifications, reason = "what utoipa writes has them"))]
 
+use std::fmt;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -92,6 +93,12 @@ impl Role {
     /// Whether a crawler that has the other replicas knows what the page says.
     pub fn is_copy(self) -> bool {
         matches!(self, Role::Copy | Role::Alias)
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }
 
