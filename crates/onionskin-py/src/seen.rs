@@ -106,8 +106,8 @@ impl Verdict {
         self.answer.of.as_ref().map(|of| id(py, &of.name, self.names)).transpose()
     }
 
-    /// The estimated resemblance to that document: the share of minima that agree in an index with sketches, else
-    /// from the features in common.
+    /// The estimated resemblance to that document: the share of minima that agree in an index with
+    /// sketches, else from the features in common.
     #[getter]
     fn resemblance(&self) -> Option<f64> {
         self.answer.of.as_ref().map(|of| of.resemblance)

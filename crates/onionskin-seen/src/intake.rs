@@ -10,12 +10,12 @@
 //! ```
 //!
 //! - [`Wanted`] opens an index or creates one with the default recipe.
-//! - [`Documents`] and [`LineReader`] give [`Incoming`] documents; [`TextFeatures`] makes features of
-//!   them, and [`AtlasDocuments`] reads those that a scan has made.
+//! - [`Documents`] and [`LineReader`] give [`Incoming`] documents; [`TextFeatures`] makes features
+//!   of them, and [`AtlasDocuments`] reads those that a scan has made.
 //! - [`Request`] is a [`Verb`] and a [`Threshold`]; [`Intake::answer`], [`Seen::answer`] and
-//!   [`Reader::answer`] give an [`Answer`] per document.
+//! [`Reader::answer`] give an [`Answer`] per document.
 //! - [`Answer`], [`RemovedName`], [`IndexStats`] and [`VerifyAnswer`] are what `--json`, HTTP and
-//!   Python show, under these names.
+//! Python show, under these names.
 //!
 //! ```
 //! use onionskin_seen::intake::{Intake, LineReader, Request, Status, Verb, Wanted};
@@ -25,12 +25,13 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # let dir = folder.path().join("seen");
-//! let seen = Wanted::default().open_or_create(&dir, None, Options::new(MemoryBudget::from_mib(64)))?;
+//! let options = Options::new(MemoryBudget::from_mib(64));
+//! let seen = Wanted::default().open_or_create(&dir, None, options)?;
 //! let mut intake = Intake::new(seen.into(), 1);
 //! let mut lines = LineReader::default();
 //! let documents = vec![
 //!     lines.read(br#"{"id": "a", "text": "some words of a page"}"#, || "-:1".to_owned()),
-//!     lines.read(br#"{"id": "b", "html": "<p>Some words of a <b>page</b>"}"#, || "-:2".to_owned()),
+//!     lines.read(br#"{"id": "b", "html": "<p>Some words of a <b>page"}"#, || "-:2".to_owned()),
 //! ];
 //! let answers = intake.answer(documents, Request::new(Verb::AddIfNew))?;
 //! intake.commit()?;

@@ -1,5 +1,6 @@
-//! Every parser of this crate as a function of bytes, for fuzzing: each answers any bytes with a value or an error. Those of files of blocks are
-//! given content, which gets its checksums: behind those, few bytes would ever come.
+//! Every parser of this crate as a function of bytes, for fuzzing: each answers any bytes with a
+//! value or an error. Those of files of blocks are given content, which gets its checksums: behind
+//! those, few bytes would ever come.
 
 use std::path::Path;
 
@@ -12,9 +13,11 @@ pub use crate::removed::parse_content as removed;
 use crate::run::{HEADER, KEY_BITS, Run, RunMeta, Salvage};
 pub use crate::wal::parse_bytes as wal;
 
-/// Reads a run of this content, through a file in a folder, in every way that there is; returns how many postings could be read.
+/// Reads a run of this content, through a file in a folder, in every way that there is; returns how
+/// many postings could be read.
 ///
-/// The first bytes say how large its parts are; the rest is what is in them, and zeros where it ends before.
+/// The first bytes say how large its parts are; the rest is what is in them, and zeros where it
+/// ends before.
 pub fn run(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
     let damaged = || SeenError::damaged(dir, "too short to say what is in it");
     let (sizes, mut content) = content.split_first_chunk::<8>().ok_or_else(damaged)?;

@@ -28,7 +28,8 @@ pub struct Options {
     pub table_documents: u32,
     /// Where files are written.
     pub storage: Arc<dyn Storage>,
-    /// Entries of a file of the index at most: what would have more is left in several. More than a directory can count are never taken.
+    /// Entries of a file of the index at most: what would have more is left in several. More than a
+    /// directory can count are never taken.
     pub run_postings: u64,
 }
 
@@ -69,7 +70,8 @@ pub struct Outcome {
 
 /// An index that is written to. One at a time, in all processes.
 ///
-/// Changes are staged and seen by this one's own checks at once; they are safe, and seen by others, when [`Seen::commit`] returns.
+/// Changes are staged and seen by this one's own checks at once; they are safe, and seen by others,
+/// when [`Seen::commit`] returns.
 pub struct Seen {
     dir: PathBuf,
     options: Options,
@@ -181,7 +183,8 @@ impl Seen {
         self.add_or_not(document, true)
     }
 
-    /// Adds a document if neither it nor one nearly like it is there: check and addition are acknowledged together.
+    /// Adds a document if neither it nor one nearly like it is there: check and addition are
+    /// acknowledged together.
     pub fn add_if_new(&mut self, document: &Document<'_>) -> Result<Outcome, SeenError> {
         self.add_or_not(document, false)
     }
@@ -242,7 +245,8 @@ impl Seen {
         if self.batch.is_empty() {
             return Ok(());
         }
-        // What is in memory is not on the disk if this fails, and a sync that failed cannot be tried again.
+        // What is in memory is not on the disk if this fails, and a sync that failed cannot be
+        // tried again.
         self.poisoned = true;
         let bytes = self.batch.seal(self.catalogue.wal, self.wal_at.sequence);
         let len = bytes.len() as u64;
@@ -308,7 +312,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Puts another catalogue in place, opens what is new in it and removes what is no longer in it.
+    /// Puts another catalogue in place, opens what is new in it and removes what is no longer in
+    /// it.
     fn switch(&mut self, mut next: Catalogue, removed: Removed) -> Result<(), SeenError> {
         next.generation += 1;
         let storage = Arc::clone(&self.options.storage);

@@ -1,7 +1,8 @@
 //! The index of seen documents behind the server: many who check, one who writes.
 //!
-//! Checks go to a [`SharedReader`] on the threads of [`crate::AppState::work`]. Additions and removals go through a channel to one thread that owns the
-//! [`Seen`]. It takes all batches that wait, applies them in order, makes them safe with one sync, lets the reader see them and answers
+//! Checks go to a [`SharedReader`] on the threads of [`crate::AppState::work`]. Additions and
+//! removals go through a channel to one thread that owns the [`Seen`]. It takes all batches that
+//! wait, applies them in order, makes them safe with one sync, lets the reader see them and answers
 //! all: while one sync is under way the next group gathers, so that many callers cost few syncs.
 
 use std::collections::BTreeSet;
@@ -80,7 +81,8 @@ impl SeenService {
         atlas: Option<&Atlas>,
         metrics: &Metrics,
     ) -> Result<SeenService, StartError> {
-        // The writer and those who check share the files that are open and the blocks of them that were read.
+        // The writer and those who check share the files that are open and the blocks of them that
+        // were read.
         let options = Options::new(memory);
         let seen = match read_only {
             true => None,
@@ -198,7 +200,8 @@ impl SeenService {
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 
-    /// Removes documents by their names; says how many each had. When it returns, they are gone for good.
+    /// Removes documents by their names; says how many each had. When it returns, they are gone for
+    /// good.
     pub(crate) async fn remove(
         &self,
         names: BTreeSet<String>,
@@ -239,7 +242,8 @@ fn open(dir: &Path, options: &Options, atlas: Option<&Atlas>) -> Result<Seen, St
 struct Writer {
     dir: PathBuf,
     options: Options,
-    /// `None` after a failure: what is in memory may differ from what is on the disk, so it is opened again.
+    /// `None` after a failure: what is in memory may differ from what is on the disk, so it is
+    /// opened again.
     seen: Option<Seen>,
     reader: Arc<SharedReader>,
     counters: SeenCounters,
@@ -306,7 +310,8 @@ impl Writer {
             self.counters.committed(start.elapsed());
             self.counters.added.inc_by(added);
             self.counters.removed.inc_by(removed);
-            // Whoever gets an answer finds what was added. What is safe is safe, though, whether the reader can see it or not.
+            // Whoever gets an answer finds what was added. What is safe is safe, though, whether
+            // the reader can see it or not.
             if let Err(error) = self.reader.refresh_beside(seen) {
                 tracing::error!(%error, "reading what was added");
             }

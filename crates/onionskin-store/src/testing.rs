@@ -24,13 +24,13 @@ pub enum Fault {
     Broken,
     /// The process dies: no operation from here on has any effect.
     Kill,
-    /// A sync fails, and with it goes what it was to make safe: the system has thrown the pages away. Operations that are no syncs
-    /// fail as [`Fault::Broken`] does.
+    /// A sync fails, and with it goes what it was to make safe: the system has thrown the pages
+    /// away. Operations that are no syncs fail as [`Fault::Broken`] does.
     LostSync,
     /// The machine dies: as before, and everything that was not synced is lost.
     PowerCut,
-    /// The machine dies, and of what was not synced anything may be lost: changes of a folder one by one, the ends of files, sectors in
-    /// the midst of them, which are zeros then. By this seed.
+    /// The machine dies, and of what was not synced anything may be lost: changes of a folder one
+    /// by one, the ends of files, sectors in the midst of them, which are zeros then. By this seed.
     TornCut(u64),
 }
 
@@ -78,7 +78,8 @@ impl Pending {
     fn folder(&self) -> Option<&Path> {
         match self {
             Pending::Created(path) => path.parent(),
-            // Both folders are synced in the order of the code under test; the new name is what counts.
+            // Both folders are synced in the order of the code under test; the new name is what
+            // counts.
             Pending::Renamed { to, .. } => to.parent(),
         }
     }

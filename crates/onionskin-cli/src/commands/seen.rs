@@ -30,11 +30,13 @@ enum Action {
     Add(IntakeArgs),
     /// Add the documents that are new, and no copies. Makes the index where there is none.
     AddIfNew(IntakeArgs),
-    /// Look for documents and add none. Needs no lock: others may be adding. Exit code 0 whatever the answers are.
+    /// Look for documents and add none. Needs no lock: others may be adding. Exit code 0 whatever
+    /// the answers are.
     Check(IntakeArgs),
     /// Remove documents by their names. Answers with how many documents each name had.
     ///
-    /// When others were recorded as copies of a removed document, the oldest of them takes its place.
+    /// When others were recorded as copies of a removed document, the oldest of them takes its
+    /// place.
     Remove(RemoveArgs),
     /// Tell how large the index is.
     Stats(PlainArgs),
@@ -67,7 +69,8 @@ struct RemoveArgs {
     /// The folder of the index.
     #[arg(value_hint = ValueHint::DirPath)]
     dir: PathBuf,
-    /// Files with a name a line, as JSON text, number, or object with an id or url; `-` for standard input.
+    /// Files with a name a line, as JSON text, number, or object with an id or url; `-` for
+    /// standard input.
     #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
     inputs: Vec<String>,
     /// A name to remove; can be given again.
@@ -98,31 +101,37 @@ struct IntakeArgs {
     /// The folder of the index.
     #[arg(value_hint = ValueHint::DirPath)]
     dir: PathBuf,
-    /// Files of JSON lines, plain, .gz or .zst, or of Parquet; `-` for JSON lines on standard input [default: -]
+    /// Files of JSON lines, plain, .gz or .zst, or of Parquet; `-` for JSON lines on standard input
+    /// [default: -]
     #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
     inputs: Vec<String>,
     /// Take the documents of an atlas, with the features that the scan has made.
     #[arg(long, value_name = "ATLAS", value_hint = ValueHint::DirPath, conflicts_with = "inputs")]
     atlas: Option<PathBuf>,
-    /// How features are made, for a new index [default: that of the atlas, or w4-rabin64-6x14r2]; for one that is there: an error if it has another
+    /// How features are made, for a new index [default: that of the atlas, or w4-rabin64-6x14r2];
+    /// for one that is there: an error if it has another
     #[arg(long, value_name = "RECIPE")]
     recipe: Option<Recipe>,
     /// The seed of the permutations, as with --recipe [default: that of the atlas, or of a scan]
     #[arg(long)]
     seed: Option<u64>,
-    /// In a new index, ids are whole numbers below 2^64, kept in 8 bytes, instead of names of any kind.
+    /// In a new index, ids are whole numbers below 2^64, kept in 8 bytes, instead of names of any
+    /// kind.
     #[arg(long)]
     numeric_ids: bool,
-    /// In a new index, keep the minima of documents too, 336 bytes each by the default recipe, and estimate resemblance from them.
+    /// In a new index, keep the minima of documents too, 336 bytes each by the default recipe, and
+    /// estimate resemblance from them.
     #[arg(long)]
     sketches: bool,
-    /// Only documents of this estimated resemblance or more are near; needs an index with --sketches [default: the features decide]
+    /// Only documents of this estimated resemblance or more are near; needs an index with
+    /// --sketches [default: the features decide]
     #[arg(long, value_name = "RESEMBLANCE")]
     threshold: Option<Threshold>,
     /// Documents that are made safe together. Their answers are printed when they are.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     batch: u32,
-    /// End a batch as soon as nothing more is there to read: for programs that wait for answers before they go on.
+    /// End a batch as soon as nothing more is there to read: for programs that wait for answers
+    /// before they go on.
     #[arg(long)]
     interactive: bool,
     /// Documents that wait in the log, and in memory, before they become a file of the index.
@@ -131,7 +140,8 @@ struct IntakeArgs {
     /// The field with the text; `metadata.text` goes into an object.
     #[arg(long, default_value = "text", value_name = "NAME")]
     text_field: String,
-    /// The field with HTML, whose text is extracted as a scan does it. A document has a text or HTML.
+    /// The field with HTML, whose text is extracted as a scan does it. A document has a text or
+    /// HTML.
     #[arg(long, default_value = "html", value_name = "NAME")]
     html_field: String,
     #[command(flatten)]

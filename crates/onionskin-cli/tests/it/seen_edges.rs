@@ -1,8 +1,8 @@
 //! The program and the server answer the same to the same requests about seen documents.
 //!
 //! The requests and their answers are a table, which `crates/onionskin-py/tests/test_seen_edges.py`
-//! puts to the Python package as well. `$0-200` in a text stands for two hundred words, `#70000` for
-//! a string of that length.
+//! puts to the Python package as well. `$0-200` in a text stands for two hundred words, `#70000`
+//! for a string of that length.
 
 use std::collections::BTreeMap;
 

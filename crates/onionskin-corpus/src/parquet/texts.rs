@@ -31,8 +31,8 @@ pub struct ParquetText<'a> {
 }
 
 impl ParquetTexts {
-    /// Reads the metadata and finds the columns: that of the text, or that of HTML where there is no
-    /// text. Those of id and URL need not be there.
+    /// Reads the metadata and finds the columns: that of the text, or that of HTML where there is
+    /// no text. Those of id and URL need not be there.
     pub fn open(
         mut input: impl Read + Seek + Send + 'static,
         options: &Options,

@@ -1,4 +1,5 @@
-//! Documents as they come in: lines of JSON or rows of Parquet, each with a name and a text or HTML.
+//! Documents as they come in: lines of JSON or rows of Parquet, each with a name and a text or
+//! HTML.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -246,8 +247,8 @@ enum Format<'a> {
 const BUFFER: usize = 1 << 18;
 
 impl<'a> Documents<'a> {
-    /// Opens a file of JSON lines, plain or compressed with gzip or zstd, or a Parquet file, whatever
-    /// its name is; `-` is JSON lines from standard input.
+    /// Opens a file of JSON lines, plain or compressed with gzip or zstd, or a Parquet file,
+    /// whatever its name is; `-` is JSON lines from standard input.
     pub fn open(input: &str, fields: Fields, max_record_bytes: u64) -> Result<Documents<'a>, InputError> {
         if input == "-" {
             return Ok(Documents::lines(input, io::stdin(), fields, max_record_bytes));
@@ -271,8 +272,8 @@ impl<'a> Documents<'a> {
         Documents { input: name.to_owned(), reader: LineReader::new(fields), max_record_bytes, format }
     }
 
-    /// Rows of Parquet. Columns that are not asked for are not read, whatever [`Fields::others`] says;
-    /// where there are a text and HTML, the text is taken.
+    /// Rows of Parquet. Columns that are not asked for are not read, whatever [`Fields::others`]
+    /// says; where there are a text and HTML, the text is taken.
     pub fn parquet(
         name: &str,
         input: impl Read + Seek + Send + 'static,
@@ -376,8 +377,8 @@ fn open_file(input: &str) -> Result<Opened, InputError> {
     Ok(Opened::Lines(decoded))
 }
 
-/// Reads a line without its end; false for one that is too long, whose rest is passed over. `None` at
-/// the end of the input.
+/// Reads a line without its end; false for one that is too long, whose rest is passed over. `None`
+/// at the end of the input.
 fn read_line(input: &mut impl BufRead, limit: u64, line: &mut Vec<u8>) -> io::Result<Option<bool>> {
     line.clear();
     let n = input.by_ref().take(limit.saturating_add(1)).read_until(b'\n', line)?;
@@ -396,8 +397,8 @@ fn read_line(input: &mut impl BufRead, limit: u64, line: &mut Vec<u8>) -> io::Re
     Ok(Some(false))
 }
 
-/// The names in a file, one per line: a JSON string, a number, or an object that has one in the fields
-/// of a document. `-` is standard input.
+/// The names in a file, one per line: a JSON string, a number, or an object that has one in the
+/// fields of a document. `-` is standard input.
 pub fn read_names(input: &str, fields: &Fields) -> Result<Vec<String>, InputError> {
     let decoded: Box<dyn Read + Send> = match input {
         "-" => Box::new(io::stdin()),

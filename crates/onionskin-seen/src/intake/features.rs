@@ -9,7 +9,8 @@ use crate::view::Probe;
 /// What an index needs to know of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// The fingerprint of the canonical text; `None` for a document without words, which is never seen.
+    /// The fingerprint of the canonical text; `None` for a document without words, which is never
+    /// seen.
     pub text_fp: Option<u64>,
     /// Its features; none for a document without words.
     pub features: Vec<u64>,

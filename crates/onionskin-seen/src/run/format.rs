@@ -97,7 +97,8 @@ impl RunMeta {
     }
 
     pub(super) fn directory_at(&self) -> u64 {
-        // At the beginning of a block, so that no harm is done to the directory and to postings at once.
+        // At the beginning of a block, so that no harm is done to the directory and to postings at
+        // once.
         (self.postings_at() + self.postings * POSTING as u64).next_multiple_of(PAYLOAD as u64)
     }
 
@@ -187,7 +188,8 @@ pub(super) fn posting_of(bytes: &[u8; POSTING]) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, g, 0])
 }
 
-/// How many centres come before the document at a place of a group; `None` if it is no centre itself.
+/// How many centres come before the document at a place of a group; `None` if it is no centre
+/// itself.
 pub(super) fn nth_centre(group: &[u8; GROUP_BYTES], place: u32) -> Option<u32> {
     let [a, b, c, d, bits @ ..] = *group;
     let bits = u64::from_le_bytes(bits);

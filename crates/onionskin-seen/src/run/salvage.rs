@@ -78,8 +78,9 @@ impl Salvage {
 
     /// Where buckets begin, as far as it can be told.
     ///
-    /// Between two entries that are sound, the postings tell: they ascend within a bucket, so they descend at borders of buckets only. When they
-    /// descend as often as there are borders, these are the borders; when not, some bucket is empty, and none of them is known.
+    /// Between two entries that are sound, the postings tell: they ascend within a bucket, so they
+    /// descend at borders of buckets only. When they descend as often as there are borders, these
+    /// are the borders; when not, some bucket is empty, and none of them is known.
     fn directory(&self) -> Vec<Option<u32>> {
         let buckets = self.meta.shape().buckets();
         let entry = |at: u64| self.read(self.meta.directory_at() + at * 4).map(u32::from_le_bytes);

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Few keys, many documents: every list is as a scan of all postings says, whatever is in memory.
+    /// Few keys, many documents: every list is as a scan of all postings says, whatever is in
+    /// memory.
     #[test]
     fn lists_are_those_of_a_scan(
         postings in prop::collection::btree_set((0u64..40, 0u32..900), 0..600),

@@ -20,7 +20,8 @@ pub(crate) struct RunPlan {
     pub minima: usize,
 }
 
-/// Writes a run: all documents, then all names, then all sketches, then all postings in order of key and document.
+/// Writes a run: all documents, then all names, then all sketches, then all postings in order of
+/// key and document.
 pub(crate) struct RunWriter {
     out: BlockWriter,
     meta: RunMeta,
@@ -61,7 +62,8 @@ impl RunWriter {
         self.out.write(bytes)
     }
 
-    /// Ends documents and names; sketches follow, of all centres in order, or nothing in an index without them.
+    /// Ends documents and names; sketches follow, of all centres in order, or nothing in an index
+    /// without them.
     pub(crate) fn begin_sketches(&mut self) -> Result<(), SeenError> {
         let mut before = 0u32;
         for bits in &self.centres {

@@ -69,8 +69,8 @@ impl Seen {
         writer.finish()
     }
 
-    /// Rewrites everything into one run, without the removed; into several when it has more postings than fit. Documents are numbered anew, in the
-    /// same order; heirs become centres.
+    /// Rewrites everything into one run, without the removed; into several when it has more
+    /// postings than fit. Documents are numbered anew, in the same order; heirs become centres.
     pub fn compact(&mut self) -> Result<(), SeenError> {
         self.write_batch()?;
         if self.wal_at != Position::start() {
@@ -96,8 +96,9 @@ impl Seen {
         Ok(())
     }
 
-    /// The documents that are left, by their new numbers: all together, or cut so that no part has more postings than a run can hold.
-    /// Postings that heirs will share are counted twice, so that a part may have fewer than it could.
+    /// The documents that are left, by their new numbers: all together, or cut so that no part has
+    /// more postings than a run can hold. Postings that heirs will share are counted twice, so that
+    /// a part may have fewer than it could.
     fn compacted_ranges(&self, gone: &[u32]) -> Result<Vec<Range<u32>>, SeenError> {
         /// Counters, so that memory is bounded.
         const PARTS: u32 = 1 << 16;
@@ -187,7 +188,8 @@ impl Seen {
                 writer.push_sketch(sketch.as_deref().unwrap_or(&lost))
             })?;
         }
-        // An heir may come later than the document it stands for, so the documents of a key are sorted anew.
+        // An heir may come later than the document it stands for, so the documents of a key are
+        // sorted anew.
         let (mut key_before, mut list) = (0, Vec::new());
         let mut write = |key: u64, list: &mut Vec<u32>| {
             list.sort_unstable();

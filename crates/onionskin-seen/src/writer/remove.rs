@@ -8,8 +8,9 @@ use crate::removed::NOBODY;
 use crate::wal::Change;
 
 impl Seen {
-    /// Removes documents by their numbers; returns how many were there. The oldest living copy of a removed centre inherits its place, and finding
-    /// it takes one pass over all documents, however many are removed at once.
+    /// Removes documents by their numbers; returns how many were there. The oldest living copy of a
+    /// removed centre inherits its place, and finding it takes one pass over all documents, however
+    /// many are removed at once.
     pub fn remove(&mut self, docs: &[u32]) -> Result<u64, SeenError> {
         self.ensure_usable()?;
         let mut removed = 0;
@@ -45,7 +46,8 @@ impl Seen {
         Ok(removed)
     }
 
-    /// Removes all documents with these keys, in one pass or two over all documents. Returns how many each key had.
+    /// Removes all documents with these keys, in one pass or two over all documents. Returns how
+    /// many each key had.
     pub fn remove_keys(&mut self, keys: &BTreeSet<u64>) -> Result<BTreeMap<u64, u64>, SeenError> {
         let mut counts = BTreeMap::new();
         if self.view.params.names {
@@ -64,7 +66,8 @@ impl Seen {
         Ok(counts)
     }
 
-    /// Removes all documents with these names, in one pass or two over all documents. Returns how many each name had.
+    /// Removes all documents with these names, in one pass or two over all documents. Returns how
+    /// many each name had.
     pub fn remove_names(&mut self, names: &BTreeSet<String>) -> Result<BTreeMap<String, u64>, SeenError> {
         let mut counts = BTreeMap::new();
         let mut docs = Vec::new();

@@ -38,10 +38,11 @@ const LINES: &str = "application/x-ndjson";
 /// Apache Parquet with the columns of a document.
 const PARQUET: &str = "application/vnd.apache.parquet";
 
-/// A document, named by `name` or `id`, else by `url`, else by its place in the request. It has a text
-/// or HTML; any other field is an error.
-#[derive(ToSchema)]
+/// A document, named by `name` or `id`, else by `url`, else by its place in the request. It has a
+/// text or HTML; any other field is an error.
+#[derive(Deserialize, ToSchema)]
 #[schema(as = SeenDocument)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "a description; documents are read by the intake")]
 struct DocumentSchema {
     /// Its name; a whole number in digits in an index of numbers.
@@ -245,7 +246,7 @@ fn answer(state: &AppState, answers: Vec<Answer>, lines: bool) -> Result<Respons
 /// Whether documents, or near-duplicates of them, are in the index. Adds none.
 #[utoipa::path(
     post, path = "/api/v1/seen/check", tag = "seen", params(CheckQuery),
-    request_body(content((CheckBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}]})), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
+    request_body(content((CheckBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}]})), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet"))),
     responses((status = 200, description = "What is known of each", content((AnswersBody = "application/json"), (String = "application/x-ndjson")))),
 )]
 async fn check(
@@ -271,7 +272,7 @@ async fn check(
 /// Of two duplicates that are sent at the same time with `if_new`, one is new.
 #[utoipa::path(
     post, path = "/api/v1/seen/add", tag = "seen", params(AddQuery), security(("token" = [])),
-    request_body(content((AddBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}], "if_new": true})), (String = "application/x-ndjson"), (Vec<u8> = "application/vnd.apache.parquet"))),
+    request_body(content((AddBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}], "if_new": true})), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet"))),
     responses((status = 200, description = "What was known of each, and whether it was added", content((AnswersBody = "application/json"), (String = "application/x-ndjson")))),
 )]
 async fn add(
@@ -290,8 +291,8 @@ async fn add(
 
 /// Removes documents by their names. Answered when they are gone for good.
 ///
-/// When others were recorded as duplicates of a removed document, the oldest of them takes its place.
-/// In an index of numbers, a name that is no number is an error.
+/// When others were recorded as duplicates of a removed document, the oldest of them takes its
+/// place. In an index of numbers, a name that is no number is an error.
 #[utoipa::path(
     post, path = "/api/v1/seen/remove", tag = "seen", security(("token" = [])),
     request_body(content = RemoveBody, content_type = "application/json", example = json!({"names": ["http://example.org/"]})),
