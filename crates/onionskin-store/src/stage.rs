@@ -21,7 +21,7 @@ use crate::atlas::Atlas;
 use crate::costs::{self, Cost};
 use crate::manifest::Manifest;
 use crate::progress::{Event, Progress};
-use crate::staging::{STAGING_DIR, StageParams, Staging, StagingError};
+use crate::staging::{JOURNAL_FILE, STAGING_DIR, StageParams, Staging, StagingError};
 use crate::{MemoryBudget, cancel, process};
 
 /// The stages that write tables.
@@ -261,9 +261,10 @@ pub fn run<S: Stage>(stage: &S, progress: &dyn Progress) -> Result<Done<S::State
     Ok(Done { state, usage })
 }
 
-/// Whether a run of a stage was stopped before its end, be it after the last step.
+/// Whether a run of a stage was stopped before its end, be it after the last step. Only the journal
+/// says so: a run that is killed while it cleans up may leave files without one.
 pub fn is_begun(atlas: &Path, stage: StageName) -> bool {
-    atlas.join(STAGING_DIR).join(stage.as_str()).exists()
+    atlas.join(STAGING_DIR).join(stage.as_str()).join(JOURNAL_FILE).exists()
 }
 
 /// Whether the atlas has all tables of a stage, and no unfinished work of it.

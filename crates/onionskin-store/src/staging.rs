@@ -46,7 +46,7 @@ use lock::Lock;
 
 /// Folder inside an atlas where stages work.
 pub const STAGING_DIR: &str = ".staging";
-const JOURNAL_FILE: &str = "journal";
+pub(crate) const JOURNAL_FILE: &str = "journal";
 
 /// Whether a stage begins an atlas or adds to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -125,7 +125,7 @@ fn without_the_input_the_numbers_remain() {
     assert_eq!(outcome.code, 0);
     assert!(outcome.stdout.contains("0.9420") && !outcome.stdout.contains("word58"), "{}", outcome.stdout);
     assert!(
-        outcome.stderr.contains("in.jsonl: no such file") && outcome.stderr.contains("--inputs"),
+        outcome.stderr.contains("in.jsonl: no such file") && outcome.stderr.contains("--base"),
         "{}",
         outcome.stderr
     );
@@ -133,9 +133,12 @@ fn without_the_input_the_numbers_remain() {
     assert!(seen["text_problem"].as_str().unwrap().contains("in.jsonl"));
     // It lies elsewhere now.
     dir.write("elsewhere/in.jsonl", pages().replace("word30", "WORT30"));
-    let outcome = dir.run(&["explain", "atlas", "0", "1", "--inputs", "elsewhere"]);
-    assert!(outcome.stdout.contains("word58"), "{}", outcome.stdout);
-    assert!(outcome.stderr.contains("doc:0 has another text now"), "{}", outcome.stderr);
+    // `--inputs` is what the flag was called before.
+    for flag in ["--base", "--inputs"] {
+        let outcome = dir.run(&["explain", "atlas", "0", "1", flag, "elsewhere"]);
+        assert!(outcome.stdout.contains("word58"), "{}", outcome.stdout);
+        assert!(outcome.stderr.contains("doc:0 has another text now"), "{}", outcome.stderr);
+    }
 }
 
 #[test]

@@ -6,7 +6,6 @@ The fields are those of the summaries in Rust, which `--json` and the HTTP API s
 from __future__ import annotations
 
 import dataclasses
-import functools
 import types
 import typing
 from pathlib import Path
@@ -35,9 +34,14 @@ def _plain(value: Any) -> Any:
     return value
 
 
-@functools.cache
+_HINTS: dict[type[Any], dict[str, Any]] = {}
+
+
 def _hints(kind: type[Any]) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
+    """The types of the fields, found out once."""
+    if kind not in _HINTS:
+        _HINTS[kind] = typing.get_type_hints(kind)
+    return _HINTS[kind]
 
 
 def _convert(hint: Any, value: Any) -> Any:

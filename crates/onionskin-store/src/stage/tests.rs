@@ -150,3 +150,16 @@ fn the_state_of_another_version_is_named() {
     assert!(error.contains("the unfinished scan was left by another version"), "{error}");
     assert!(error.contains("hint: "), "{error}");
 }
+
+/// A kill between the removal of the journal and that of its directory leaves files that are nobody's.
+#[test]
+fn what_a_cleaning_up_has_left_is_not_a_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let stage = Linking::new(folder.path().join("atlas"));
+    run(&stage, &Quiet).unwrap();
+    let left = stage.dir.join(STAGING_DIR).join(StageName::Scan.as_str());
+    std::fs::create_dir_all(&left).unwrap();
+    std::fs::write(left.join("links.part-00000.raw"), "left").unwrap();
+    assert!(!is_begun(&stage.dir, StageName::Scan));
+    assert!(is_whole(&stage, &Atlas::open(&stage.dir).unwrap()));
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{STAGING_DIR, StageKind, Staging, StagingError, part_name, part_path, resume, staged_name};
+use super::{JOURNAL_FILE, STAGING_DIR, StageKind, Staging, StagingError, part_name, part_path, resume, staged_name};
 use crate::atlas::{self, Atlas, AtlasError};
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, TableEntry};
@@ -182,8 +182,10 @@ impl Staging {
         let storage = self.params.storage.as_ref();
         let staging_dir = self.dir.join(STAGING_DIR);
         resume::discard(storage, &self.stage_dir)?;
-        if self.params.kind == StageKind::Create {
-            for (other, _) in list(&staging_dir)?.into_iter().filter(|(_, is_dir)| *is_dir) {
+        let begins = self.params.kind == StageKind::Create;
+        for (other, _) in list(&staging_dir)?.into_iter().filter(|(_, is_dir)| *is_dir) {
+            // Without a journal it is what a run that was killed while cleaning up has left.
+            if begins || !other.join(JOURNAL_FILE).exists() {
                 resume::discard(storage, &other)?;
             }
         }
