@@ -8,6 +8,7 @@
 use std::path::Path;
 
 use anyhow::Context;
+use onionskin_core::{DocId, SiteId};
 use onionskin_store::table::{DocumentRow, Method, PairRow, SiteRow};
 use onionskin_store::{StageName, StageParams, Staging, Table};
 use serde_json::json;
@@ -108,10 +109,11 @@ pub(crate) fn write(n_pages: u64, per_page: u64, atlas: &Path) -> anyhow::Result
     for site in &sites {
         let host = format!("www.h{}.example", site.number);
         let domain = &host[4..];
-        let row = SiteRow { site: u32::try_from(site.number)?, host: &host, registered_domain: Some(domain) };
+        let number = SiteId(u32::try_from(site.number)?);
+        let row = SiteRow { site: number, host: &host, registered_domain: Some(domain) };
         staging.sites()?.push(&row)?;
         for page in 0..site.pages {
-            let doc = u32::try_from(site.first + page).context("too many pages")?;
+            let doc = DocId(u32::try_from(site.first + page).context("too many pages")?);
             let url = match page {
                 0 => format!("http://{host}/"),
                 _ => format!("http://{host}/d{}/p{page}.html", (page - 1) / FAN),
@@ -131,7 +133,7 @@ pub(crate) fn write(n_pages: u64, per_page: u64, atlas: &Path) -> anyhow::Result
             site.links(page, per_page, n_pages, &mut links);
             n_links += links.len() as u64;
             for &to in &links {
-                staging.links()?.push(doc, u32::try_from(to)?)?;
+                staging.links()?.push(doc, DocId(u32::try_from(to)?))?;
             }
         }
     }
@@ -144,8 +146,8 @@ pub(crate) fn write(n_pages: u64, per_page: u64, atlas: &Path) -> anyhow::Result
                 }
                 n_pairs += 1;
                 staging.pairs()?.push(&PairRow {
-                    a: u32::try_from(target.first + page)?,
-                    b: u32::try_from(site.first + page)?,
+                    a: DocId(u32::try_from(target.first + page)?),
+                    b: DocId(u32::try_from(site.first + page)?),
                     shared: 1,
                     resemblance: 1.0,
                     containment_a: 1.0,

@@ -39,7 +39,10 @@ mod union_find;
 pub use analyze::{Analysis, Analyzer};
 pub use chunk::Chunking;
 pub use feature::FeatureFilter;
-pub use id::{DocId, DocPair, Fingerprint, Resemblance, SiteId, Threshold};
+pub use id::{
+    ClusterId, CollectionId, DocId, Fingerprint, Id, Packed, ReplicaId, Resemblance, RuleId, SiteId, SlotId,
+    Threshold,
+};
 pub use mix::{SplitMix64, scramble};
 pub use recipe::{Minwise, Recipe, RecipeError, SketchScheme};
 pub use set::FingerprintSet;

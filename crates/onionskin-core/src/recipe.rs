@@ -132,6 +132,19 @@ impl Recipe {
     }
 }
 
+impl Recipe {
+    /// The same features, with nothing kept beside them.
+    pub fn without_kept(&self) -> Recipe {
+        Recipe { keep_sketches: false, kept_chunks: Vec::new(), ..self.clone() }
+    }
+
+    /// The same main chunks, and as little beside them as a recipe can have: one minimum.
+    pub fn chunks_alone(&self) -> Recipe {
+        let scheme = SketchScheme::Minima(NonZeroU16::MIN);
+        Recipe { scheme, minwise: Minwise::Independent, ..self.without_kept() }
+    }
+}
+
 impl Default for Recipe {
     fn default() -> Recipe {
         Recipe::DEFAULT.parse().expect("the default recipe is spelled right")
@@ -242,6 +255,13 @@ mod tests {
     #[test]
     fn the_default_is_spelled_canonically() {
         assert_eq!(Recipe::default().to_string(), Recipe::DEFAULT);
+    }
+
+    #[test]
+    fn parts_of_a_recipe_are_recipes() {
+        let recipe: Recipe = "w4-nfkc-rabin32-6x14r2-one+sketch+l4+sp".parse().unwrap();
+        assert_eq!(recipe.without_kept().to_string(), "w4-nfkc-rabin32-6x14r2-one");
+        assert_eq!(recipe.chunks_alone().to_string(), "w4-nfkc-rabin32-t1");
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! mistaken for another. 32 bits are enough for minima ("the shingle fingerprints can be quite short", section 2) and
 //! make sketches half as long and twice as fast. A sketch of one recipe says nothing about a sketch of another.
 
-use crate::id::shared_of_sorted_sets;
+use crate::id::{Packed, shared_of_sorted_sets};
 use crate::mix::{SplitMix64, scramble};
 use crate::simd;
 
@@ -116,7 +116,7 @@ pub fn containment(resemblance: Estimate, size_a: u64, size_b: u64) -> Estimate 
 }
 
 /// Padding of a bottom sketch that has fewer than t members.
-pub const NO_MEMBER: u32 = u32::MAX;
+pub const NO_MEMBER: u32 = Packed::<u32>::NONE.bits();
 
 /// The t smallest images of a set under one permutation, ascending, padded with [`NO_MEMBER`] (Broder 2000, section 2, in
 /// brackets). The images are the upper halves of the scrambled and seeded fingerprints.

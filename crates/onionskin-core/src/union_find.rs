@@ -1,6 +1,10 @@
 //! Disjoint sets of numbers: what is joined belongs together.
 
-/// Disjoint sets of the numbers below a length. Four bytes per number.
+use std::marker::PhantomData;
+
+use crate::id::Id;
+
+/// Disjoint sets of the numbers or ids below a length. Four bytes per number.
 ///
 /// The root of a set is its smallest member, so that the result does not depend on the order of
 /// joining. Paths are halved on the way up, which keeps them short without ranks.
@@ -11,15 +15,16 @@
 /// assert_eq!([0, 1, 2, 3].map(|n| sets.root(n)), [0, 1, 1, 1]);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct UnionFind {
+pub struct UnionFind<I = u32> {
     /// Never larger than the number itself; a root is its own parent.
     parent: Vec<u32>,
+    of: PhantomData<I>,
 }
 
-impl UnionFind {
+impl<I: Id> UnionFind<I> {
     /// Every number below `len` in a set of its own.
-    pub fn new(len: u32) -> UnionFind {
-        UnionFind { parent: (0..len).collect() }
+    pub fn new(len: u32) -> UnionFind<I> {
+        UnionFind { parent: (0..len).collect(), of: PhantomData }
     }
 
     /// How many numbers there are.
@@ -33,12 +38,16 @@ impl UnionFind {
     }
 
     /// Makes sure that `number` is there, with all numbers below it.
-    pub fn extend_to(&mut self, number: u32) {
-        self.parent.extend(self.len()..=number);
+    pub fn extend_to(&mut self, number: I) {
+        self.parent.extend(self.len()..=number.number());
     }
 
     /// The smallest member of the set of a number.
-    pub fn root(&mut self, mut number: u32) -> u32 {
+    pub fn root(&mut self, number: I) -> I {
+        I::of(self.root_of(number.number()))
+    }
+
+    fn root_of(&mut self, mut number: u32) -> u32 {
         while self.parent[number as usize] != number {
             let above = self.parent[self.parent[number as usize] as usize];
             self.parent[number as usize] = above;
@@ -48,19 +57,19 @@ impl UnionFind {
     }
 
     /// Makes one set of two. Returns whether they were apart.
-    pub fn join(&mut self, a: u32, b: u32) -> bool {
-        let (a, b) = (self.root(a), self.root(b));
+    pub fn join(&mut self, a: I, b: I) -> bool {
+        let (a, b) = (self.root_of(a.number()), self.root_of(b.number()));
         self.parent[a.max(b) as usize] = a.min(b);
         a != b
     }
 
     /// The root of every number.
-    pub fn into_roots(mut self) -> Vec<u32> {
+    pub fn into_roots(mut self) -> Vec<I> {
         for number in 0..self.parent.len() {
             // Parents are smaller, so that theirs are roots already.
             self.parent[number] = self.parent[self.parent[number] as usize];
         }
-        self.parent
+        self.parent.into_iter().map(I::of).collect()
     }
 }
 
@@ -98,6 +107,6 @@ mod tests {
 
     #[test]
     fn no_number_is_no_set() {
-        assert!(UnionFind::default().is_empty() && UnionFind::new(0).into_roots().is_empty());
+        assert!(UnionFind::<u32>::default().is_empty() && UnionFind::<u32>::new(0).into_roots().is_empty());
     }
 }

@@ -17,6 +17,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::manifest::InputEntry;
 use onionskin_store::sort::{Record, SortParams, SortedStream, Sorter};
@@ -30,10 +31,10 @@ use onionskin_similar::membership::Membership;
 /// A document in a cluster, and what is known of it and its centre. In integers, so that its order is total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
-    pub doc: u32,
-    pub cluster: u32,
+    pub doc: DocId,
+    pub cluster: ClusterId,
     pub size: u32,
-    pub centre: u32,
+    pub centre: DocId,
     is_near: bool,
     /// Zero, or one more than the index of a method.
     method: u8,
@@ -106,7 +107,7 @@ impl Record for Entry {
     const BYTES: usize = 50;
 
     fn put(&self, out: &mut [u8]) {
-        let ids = [self.doc, self.cluster, self.size, self.centre];
+        let ids = [self.doc.get(), self.cluster.get(), self.size, self.centre.get()];
         for (id, place) in ids.iter().zip(out.chunks_exact_mut(4)) {
             place.copy_from_slice(&id.to_le_bytes());
         }
@@ -122,10 +123,10 @@ impl Record for Entry {
         let id = |nth: usize| u32::get(&bytes[4 * nth..4 * nth + 4]);
         let long = |nth: usize| u64::get(&bytes[18 + 8 * nth..26 + 8 * nth]);
         Entry {
-            doc: id(0),
-            cluster: id(1),
+            doc: DocId(id(0)),
+            cluster: ClusterId(id(1)),
             size: id(2),
-            centre: id(3),
+            centre: DocId(id(3)),
             is_near: bytes[16] != 0,
             method: bytes[17],
             resemblance: long(0),
@@ -208,7 +209,7 @@ pub(super) fn gather<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     let sort = || SortParams::new(work_dir, share);
     let has_pairs = atlas.has(&TableName::Pairs);
 
-    let mut by_pair = Sorter::<(u32, u32, Entry)>::new(sort())?;
+    let mut by_pair = Sorter::<(DocId, DocId, Entry)>::new(sort())?;
     let mut names = NamesWriter::create(&names_path).map_err(|e| IoError::new("writing", &names_path, e))?;
     let mut documents = Walk::new(atlas)?;
     let mut last = None;
@@ -238,7 +239,7 @@ pub(super) fn gather<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     let by_pair = by_pair.finish()?;
     spilled_bytes += by_pair.stats().spilled_bytes;
     let mut pairs = if has_pairs { Some(SortedCursor::new(atlas.pairs()?)) } else { None };
-    let mut by_centre = Sorter::<(u32, Entry)>::new(sort())?;
+    let mut by_centre = Sorter::<(DocId, Entry)>::new(sort())?;
     for record in by_pair {
         let (a, b, mut entry) = record?;
         if let Some(pairs) = &mut pairs

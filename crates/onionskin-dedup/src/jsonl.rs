@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::Range;
 
+use onionskin_core::ClusterId;
 use onionskin_corpus::{JsonLineReader, Options, decoder};
 use serde::Serialize;
 
@@ -186,7 +187,7 @@ pub(super) fn filter(context: &Context<'_>, job: &Job) -> Result<CopyReport, Ded
 /// What is added to a line.
 #[derive(Serialize)]
 pub(super) struct Annotation {
-    pub dup_cluster: u32,
+    pub dup_cluster: ClusterId,
     pub dup_size: u32,
     /// Null for the document that is kept.
     pub dup_of: Option<String>,

@@ -42,6 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use onionskin_core::DocId;
 use onionskin_corpus::Format;
 use onionskin_store::sort::SortError;
 use onionskin_store::table::CopyKind;
@@ -314,21 +315,21 @@ pub enum DedupError {
     #[error("document {doc}: memberships do not ascend by document")]
     Disorder {
         /// The document.
-        doc: u32,
+        doc: DocId,
     },
     /// A membership of a document that is not there.
     #[error("document {doc} is in a cluster and not in the table of documents")]
     UnknownDocument {
         /// The document.
-        doc: u32,
+        doc: DocId,
     },
     /// A copy of something that is not kept.
     #[error("document {doc}: its centre, document {centre}, is not a centre itself")]
     CentreMissing {
         /// The document.
-        doc: u32,
+        doc: DocId,
         /// Its centre.
-        centre: u32,
+        centre: DocId,
     },
     /// The input is not where it was.
     #[error("{name}: not found at {}: {source}\nhint: name the folder that inputs were moved to", path.display())]

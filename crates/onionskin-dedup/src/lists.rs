@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::table::{CopyKind, DocumentRow};
 use serde::Serialize;
 
@@ -11,14 +12,14 @@ use super::names::Kept;
 /// A line of `kept.jsonl`.
 #[derive(Serialize)]
 struct KeptLine<'a> {
-    doc: u32,
+    doc: DocId,
     id: Option<&'a str>,
     url: Option<&'a str>,
     source: &'a str,
     offset: u64,
     /// There when it has copies.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cluster: Option<u32>,
+    cluster: Option<ClusterId>,
     /// Members of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u32>,
@@ -27,15 +28,15 @@ struct KeptLine<'a> {
 /// A line of `removed.jsonl`.
 #[derive(Serialize)]
 struct RemovedLine<'a> {
-    doc: u32,
+    doc: DocId,
     id: Option<&'a str>,
     url: Option<&'a str>,
     source: &'a str,
     offset: u64,
-    cluster: u32,
+    cluster: ClusterId,
     size: u32,
     kind: &'static str,
-    kept_doc: u32,
+    kept_doc: DocId,
     kept_id: Option<&'a str>,
     kept_url: Option<&'a str>,
     same_site: bool,

@@ -1,3 +1,4 @@
+use onionskin_core::{ClusterId, DocId};
 use onionskin_similar::membership::{Membership, MembershipError, from_clusters_table};
 use onionskin_store::StageName;
 use onionskin_store::table::{ClusterRow, CopyKind};
@@ -23,10 +24,10 @@ fn documents_ascend_whatever_the_clusters() {
     let clusters = [near(30, &[(2, 0.9), (17, 0.8)]), exact(0, &[39]), near(5, &[(4, 0.7), (6, 0.6)])];
     let bench = bench(&clusters, "centred");
     let member = |doc, cluster, size, centre, resemblance, kind| Membership {
-        doc,
-        cluster,
+        doc: DocId(doc),
+        cluster: ClusterId(cluster),
         size,
-        centre,
+        centre: DocId(centre),
         resemblance,
         kind,
     };
@@ -79,8 +80,13 @@ fn tables_that_disagree_are_an_error() {
         let params = StageParams { kind: StageKind::Extend, overwrite: true, ..params };
         let (mut staging, _) = Staging::open(bench.path("atlas"), params).unwrap();
         for (cluster, doc, is_centre) in rows {
-            let row =
-                ClusterRow { cluster, doc, is_centre, resemblance_to_centre: 1.0, kind: CopyKind::Exact };
+            let row = ClusterRow {
+                cluster: ClusterId(cluster),
+                doc: DocId(doc),
+                is_centre,
+                resemblance_to_centre: 1.0,
+                kind: CopyKind::Exact,
+            };
             staging.clusters().unwrap().push(&row).unwrap();
         }
         staging.commit(serde_json::json!({})).unwrap();

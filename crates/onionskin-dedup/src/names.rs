@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use onionskin_core::{DocId, SiteId};
 use onionskin_store::table::DocumentRow;
 
 /// The media type of a document that is only a note of another one.
@@ -18,11 +19,11 @@ const MAX_STRING: usize = 1 << 26;
 /// A document that is kept, as others speak of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Kept {
-    pub doc: u32,
+    pub doc: DocId,
     /// Index of its input.
     pub source: u32,
     pub offset: u64,
-    pub site: Option<u32>,
+    pub site: Option<SiteId>,
     pub fetched_at: Option<i64>,
     pub payload_sha1: Option<[u8; 20]>,
     pub is_revisit: bool,
@@ -68,10 +69,10 @@ impl NamesWriter {
     pub fn push(&mut self, kept: &Kept) -> io::Result<u64> {
         let out = &mut self.scratch;
         out.clear();
-        out.extend_from_slice(&kept.doc.to_le_bytes());
+        out.extend_from_slice(&kept.doc.get().to_le_bytes());
         out.extend_from_slice(&kept.source.to_le_bytes());
         out.extend_from_slice(&kept.offset.to_le_bytes());
-        out.extend_from_slice(&kept.site.unwrap_or(0).to_le_bytes());
+        out.extend_from_slice(&kept.site.unwrap_or_default().get().to_le_bytes());
         out.extend_from_slice(&kept.fetched_at.unwrap_or(0).to_le_bytes());
         out.extend_from_slice(&kept.payload_sha1.unwrap_or_default());
         let flags = [
@@ -137,7 +138,7 @@ impl Names {
     }
 
     fn read(&mut self) -> io::Result<Kept> {
-        let doc = u32::from_le_bytes(self.bytes()?);
+        let doc = DocId(u32::from_le_bytes(self.bytes()?));
         let source = u32::from_le_bytes(self.bytes()?);
         let offset = u64::from_le_bytes(self.bytes()?);
         let site = u32::from_le_bytes(self.bytes()?);
@@ -150,7 +151,7 @@ impl Names {
             doc,
             source,
             offset,
-            site: flag(0).then_some(site),
+            site: flag(0).then_some(SiteId(site)),
             fetched_at: flag(1).then_some(fetched_at),
             payload_sha1: flag(2).then_some(payload_sha1),
             is_revisit: flag(3),
@@ -188,10 +189,21 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("names");
         let entries = [
-            Kept { doc: 3, id: Some("a".repeat(40_000)), ..Kept::default() },
-            Kept { doc: 5, url: Some("http://a.example/ä".to_owned()), site: Some(0), ..Kept::default() },
-            Kept { doc: 9, offset: 7, is_revisit: true, payload_sha1: Some([7; 20]), ..Kept::default() },
-            Kept { doc: 11, fetched_at: Some(-1), id: Some(String::new()), ..Kept::default() },
+            Kept { doc: DocId(3), id: Some("a".repeat(40_000)), ..Kept::default() },
+            Kept {
+                doc: DocId(5),
+                url: Some("http://a.example/ä".to_owned()),
+                site: Some(SiteId(0)),
+                ..Kept::default()
+            },
+            Kept {
+                doc: DocId(9),
+                offset: 7,
+                is_revisit: true,
+                payload_sha1: Some([7; 20]),
+                ..Kept::default()
+            },
+            Kept { doc: DocId(11), fetched_at: Some(-1), id: Some(String::new()), ..Kept::default() },
         ];
         let mut writer = NamesWriter::create(&path).unwrap();
         let places: Vec<u64> = entries.iter().map(|kept| writer.push(kept).unwrap()).collect();
@@ -210,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_kept_document_is_called_by_what_it_has() {
-        let mut kept = Kept { doc: 7, ..Kept::default() };
+        let mut kept = Kept { doc: DocId(7), ..Kept::default() };
         assert_eq!(kept.name(), "doc:7");
         kept.url = Some("http://a.example/".to_owned());
         assert_eq!(kept.name(), "http://a.example/");

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::staging::{StageKind, StageParams};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind, Method, PairRow};
 use onionskin_store::{MemoryBudget, StageName, Staging, Table};
@@ -104,14 +105,14 @@ pub(crate) fn write_clusters(atlas: &Path, clusters: &[Cluster], pairs: &[PairRo
     for pair in pairs {
         staging.pairs().unwrap().push(pair).unwrap();
     }
-    for (cluster, (centre, others)) in (0..).zip(&sorted) {
+    for (cluster, (centre, others)) in ClusterId::MIN.onward().zip(&sorted) {
         let mut members = others.clone();
         members.push((*centre, 1.0, CopyKind::Exact));
         members.sort_by_key(|(doc, _, _)| *doc);
         for (doc, resemblance_to_centre, kind) in &members {
             let row = ClusterRow {
                 cluster,
-                doc: *doc,
+                doc: DocId(*doc),
                 is_centre: doc == centre,
                 resemblance_to_centre: *resemblance_to_centre,
                 kind: *kind,
@@ -120,7 +121,7 @@ pub(crate) fn write_clusters(atlas: &Path, clusters: &[Cluster], pairs: &[PairRo
         }
         let stats = ClusterStatsRow {
             cluster,
-            centre: *centre,
+            centre: DocId(*centre),
             documents: members.len() as u64,
             exact_copies: others.iter().filter(|other| other.2 == CopyKind::Exact).count() as u64,
             sites: 1,
@@ -141,7 +142,7 @@ pub(crate) fn write_clusters(atlas: &Path, clusters: &[Cluster], pairs: &[PairRo
 
 pub(crate) fn pair(a: u32, b: u32, resemblance: f64, containment_a: f64, containment_b: f64) -> PairRow {
     let method = Method::Resemblance;
-    PairRow { a, b, shared: 7, resemblance, containment_a, containment_b, method }
+    PairRow { a: DocId(a), b: DocId(b), shared: 7, resemblance, containment_a, containment_b, method }
 }
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -1,3 +1,4 @@
+use onionskin_core::ClusterId;
 use onionskin_store::StageName;
 use onionskin_store::table::CopyKind;
 use onionskin_testkit::{Preset, Web, WebSpec};
@@ -178,7 +179,8 @@ fn memberships_that_cannot_be_are_errors() {
     let bench = roses();
     let member = |doc, centre| {
         let kind = CopyKind::Near;
-        Ok::<_, io::Error>(Membership { doc, cluster: 0, size: 2, centre, resemblance: 0.9, kind })
+        let (doc, centre, cluster) = (DocId(doc), DocId(centre), ClusterId(0));
+        Ok::<_, io::Error>(Membership { doc, cluster, size: 2, centre, resemblance: 0.9, kind })
     };
     let check = |members: Vec<io::Result<Membership>>, wanted: &str| {
         let error =

@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
+use onionskin_core::DocId;
 use onionskin_corpus::{Encoding, Options};
 use onionskin_store::table::CopyKind;
 use onionskin_warc::writer::{IDENTICAL_PAYLOAD_PROFILE_1_1, RecordId, WarcWriter};
@@ -216,7 +217,7 @@ fn ends_record(stored: &mut File, end: u64) -> io::Result<bool> {
 /// Records that are kept, read again where they are. Copies of one record stand together often enough to keep the last.
 struct Centres<'a> {
     context: &'a Context<'a>,
-    last: Option<(u32, Option<Record>)>,
+    last: Option<(DocId, Option<Record>)>,
 }
 
 impl Centres<'_> {

@@ -29,7 +29,7 @@ mod truth;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-use onionskin_core::UnionFind;
+use onionskin_core::{ClusterId, DocId, Packed, UnionFind};
 use onionskin_similar::SimilarRecord;
 use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortError, SortParams, SortedStream, Sorter};
@@ -111,7 +111,7 @@ pub enum EvaluateError {
         /// The table.
         table: &'static str,
         /// The document.
-        doc: u32,
+        doc: DocId,
         /// Documents of the atlas.
         documents: u64,
     },
@@ -232,31 +232,27 @@ pub struct Evaluation {
     /// Recall by resemblance; bands without pairs are left out.
     pub bands: Vec<Band>,
     /// Addresses, or else ids, of the documents that stand as examples in the clusters.
-    pub names: Vec<(u32, String)>,
+    pub names: Vec<(DocId, String)>,
     /// Bytes that sorting wrote to disk.
     pub spilled_bytes: u64,
 }
 
 impl Evaluation {
     /// What an example is called; empty where nothing is known of it.
-    pub fn name_of(&self, doc: u32) -> &str {
+    pub fn name_of(&self, doc: DocId) -> &str {
         let at = self.names.binary_search_by_key(&doc, |(doc, _)| *doc);
         at.ok().and_then(|at| self.names.get(at)).map_or("", |(_, name)| name)
     }
 }
-
-/// No cluster.
-const NONE: u32 = u32::MAX;
-
 /// What the truth says of each document.
 struct Truth {
     counts: TruthCounts,
     /// Sets of equal texts.
-    exact: UnionFind,
+    exact: UnionFind<DocId>,
     /// What true pairs connect, or members of one cluster.
-    connected: UnionFind,
-    /// The cluster of each document.
-    cluster: Vec<u32>,
+    connected: UnionFind<DocId>,
+    /// The cluster of each document, by the order in which the truth names them.
+    cluster: Vec<Packed<u32>>,
     /// Which pairs of each cluster are listed.
     listed: Vec<Listed>,
     named: Vec<bool>,
@@ -266,8 +262,8 @@ struct Truth {
 
 /// What was found of each document.
 struct Found {
-    exact: UnionFind,
-    cluster: Vec<u32>,
+    exact: UnionFind<DocId>,
+    cluster: Vec<Packed<ClusterId>>,
 }
 
 /// Compares the pairs and clusters of an atlas with known answers.
@@ -317,12 +313,13 @@ pub fn evaluate(params: &EvaluateParams) -> Result<Evaluation, EvaluateError> {
     }
     if atlas.has(&TableName::Clusters) {
         let everyone = truth.knows_everyone(params.partial);
-        let labelled = (0..documents).filter(|doc| everyone || truth.named[*doc as usize]).map(|doc| {
-            let root = truth.connected.root(doc);
-            let cluster = found.cluster[doc as usize];
-            let alone = (1 << 32) + u64::from(doc);
-            (u64::from(root), if cluster == NONE { alone } else { u64::from(cluster) }, doc)
-        });
+        let labelled =
+            DocId::range(0..documents).filter(|doc| everyone || truth.named[doc.index()]).map(|doc| {
+                let root = truth.connected.root(doc);
+                let cluster = found.cluster[doc.index()].get();
+                let alone = (1 << 32) + u64::from(doc);
+                (u64::from(root), cluster.map_or(alone, u64::from), doc)
+            });
         evaluation.clusters =
             Some(partition::compare(labelled, &sort, params.show, &mut evaluation.spilled_bytes)?);
     }
@@ -345,7 +342,7 @@ fn threshold_of(atlas: &Atlas) -> Result<f64, EvaluateError> {
 
 /// Hands out the names of all documents, and counts them.
 fn offer_documents(atlas: &Atlas, names: &mut Names) -> Result<u32, EvaluateError> {
-    let (mut rows, mut last) = (0_u32, 0);
+    let (mut rows, mut last) = (0_u32, DocId::MIN);
     for batch in atlas.documents()? {
         for row in batch?.rows() {
             names.offer(row.doc, row.id, row.url)?;
@@ -354,7 +351,7 @@ fn offer_documents(atlas: &Atlas, names: &mut Names) -> Result<u32, EvaluateErro
         }
     }
     // Numbers are dense, and memory is laid out by them.
-    if rows > 0 && last >= rows {
+    if rows > 0 && last.get() >= rows {
         return Err(EvaluateError::Document { table: "documents", doc: last, documents: u64::from(rows) });
     }
     Ok(rows)
@@ -368,27 +365,27 @@ fn read_truth(
     threshold: f64,
     documents: u32,
     answers: &mut Answers,
-    pairs: &mut Sorter<(u32, u32, u64)>,
+    pairs: &mut Sorter<(DocId, DocId, u64)>,
 ) -> Result<Truth, EvaluateError> {
     let n = documents as usize;
     let mut truth = Truth {
         counts: TruthCounts::default(),
         exact: UnionFind::new(documents),
         connected: UnionFind::new(documents),
-        cluster: vec![NONE; n],
+        cluster: vec![Packed::NONE; n],
         listed: Vec::new(),
         named: vec![false; n],
         has_pairs: false,
     };
     let mut numbers: HashMap<Label, u32> = HashMap::new();
     // The first member of each cluster, to connect the others with.
-    let mut firsts: Vec<Option<u32>> = Vec::new();
-    let mut number_of = |label: Label, truth: &mut Truth, firsts: &mut Vec<Option<u32>>, listed: Listed| {
+    let mut firsts: Vec<Option<DocId>> = Vec::new();
+    let mut number_of = |label: Label, truth: &mut Truth, firsts: &mut Vec<Option<DocId>>, listed: Listed| {
         *numbers.entry(label).or_insert_with(|| {
             truth.listed.push(listed);
             firsts.push(None);
             // Never more than there are lines, and those are counted in 64 bits; the last number stands for none.
-            u32::try_from(truth.listed.len() - 1).unwrap_or(NONE - 1)
+            u32::try_from(truth.listed.len() - 1).unwrap_or(u32::MAX - 1)
         })
     };
     file.read(&mut |statement| {
@@ -399,8 +396,8 @@ fn read_truth(
                 let (Some(a), Some(b)) = (a, b) else { return Ok(()) };
                 if let Some(label) = cluster {
                     let number = number_of(label, &mut truth, &mut firsts, Listed::Complete);
-                    truth.cluster[a as usize] = number;
-                    truth.cluster[b as usize] = number;
+                    truth.cluster[a.index()] = number.into();
+                    truth.cluster[b.index()] = number.into();
                 }
                 if a == b {
                     return Ok(());
@@ -418,7 +415,7 @@ fn read_truth(
                 let Some(doc) = truth.answer(answers, &name)? else { return Ok(()) };
                 truth.counts.members += 1;
                 let number = number_of(cluster, &mut truth, &mut firsts, Listed::Members);
-                truth.cluster[doc as usize] = number;
+                truth.cluster[doc.index()] = number.into();
                 match &mut firsts[number as usize] {
                     Some(first) => {
                         truth.connected.join(*first, doc);
@@ -439,12 +436,12 @@ fn read_truth(
 }
 
 impl Truth {
-    fn answer(&mut self, answers: &mut Answers, name: &Name<'_>) -> Result<Option<u32>, EvaluateError> {
+    fn answer(&mut self, answers: &mut Answers, name: &Name<'_>) -> Result<Option<DocId>, EvaluateError> {
         let answer = answers.next(name)?;
         match answer {
             Some(answer) => {
                 self.counts.ambiguous_names += u64::from(answer.ambiguous);
-                self.named[answer.doc as usize] = true;
+                self.named[answer.doc.index()] = true;
             }
             None => {
                 self.counts.unknown_names += 1;
@@ -467,13 +464,12 @@ impl Truth {
     }
 
     /// What is known of two documents that are not listed as a pair: `None` for nothing.
-    fn verdict(&self, a: u32, b: u32, partial: bool) -> Option<bool> {
-        let (x, y) = (self.cluster[a as usize], self.cluster[b as usize]);
-        match (x, y) {
-            (NONE, _) | (_, NONE) if self.knows_everyone(partial) => Some(false),
-            (NONE, _) | (_, NONE) => None,
-            (x, y) if x != y => Some(false),
-            (x, _) => match self.listed.get(x as usize) {
+    fn verdict(&self, a: DocId, b: DocId, partial: bool) -> Option<bool> {
+        match (self.cluster[a.index()].get(), self.cluster[b.index()].get()) {
+            (None, _) | (_, None) if self.knows_everyone(partial) => Some(false),
+            (None, _) | (_, None) => None,
+            (Some(x), Some(y)) if x != y => Some(false),
+            (Some(x), _) => match self.listed.get(x as usize) {
                 Some(Listed::Members) => Some(true),
                 Some(Listed::Complete) => Some(false),
                 Some(Listed::Centre) | None => None,
@@ -484,11 +480,12 @@ impl Truth {
 
 fn read_found(atlas: &Atlas, documents: u32) -> Result<Found, EvaluateError> {
     let outside = |table, doc| EvaluateError::Document { table, doc, documents: u64::from(documents) };
-    let mut found = Found { exact: UnionFind::new(documents), cluster: vec![NONE; documents as usize] };
+    let mut found =
+        Found { exact: UnionFind::new(documents), cluster: vec![Packed::NONE; documents as usize] };
     if atlas.has(&TableName::Pairs) {
         for row in atlas.pairs()? {
             let row = row?;
-            if let Some(doc) = [row.a, row.b].into_iter().find(|doc| *doc >= documents) {
+            if let Some(doc) = [row.a, row.b].into_iter().find(|doc| doc.get() >= documents) {
                 return Err(outside("pairs", doc));
             }
             if row.method == Method::Exact {
@@ -499,8 +496,8 @@ fn read_found(atlas: &Atlas, documents: u32) -> Result<Found, EvaluateError> {
     if atlas.has(&TableName::Clusters) {
         for row in atlas.clusters()? {
             let row = row?;
-            match found.cluster.get_mut(row.doc as usize) {
-                Some(cluster) => *cluster = row.cluster,
+            match found.cluster.get_mut(row.doc.index()) {
+                Some(cluster) => *cluster = row.cluster.into(),
                 None => return Err(outside("clusters", row.doc)),
             }
         }
@@ -509,13 +506,13 @@ fn read_found(atlas: &Atlas, documents: u32) -> Result<Found, EvaluateError> {
 }
 
 /// Known pairs by the exact copies that were found: documents, resemblance.
-type RecallSide = SortedStream<(u32, u32, u64)>;
+type RecallSide = SortedStream<(DocId, DocId, u64)>;
 /// Known pairs by the exact copies that are true.
-type PrecisionSide = SortedStream<(u32, u32, u64)>;
+type PrecisionSide = SortedStream<(DocId, DocId, u64)>;
 
 /// Counts the known pairs, and sorts them for both questions.
 fn sort_truth_pairs(
-    pairs: SortedStream<(u32, u32, u64)>,
+    pairs: SortedStream<(DocId, DocId, u64)>,
     truth: &mut Truth,
     found: &mut Found,
     sort: &SortParams,
@@ -540,12 +537,12 @@ fn sort_truth_pairs(
         truth.counts.pairs += 1;
         truth.counts.pairs_at_threshold += u64::from(resemblance >= evaluation.threshold);
         let together =
-            found.cluster[a as usize] != NONE && found.cluster[a as usize] == found.cluster[b as usize];
+            found.cluster[a.index()].is_some() && found.cluster[a.index()] == found.cluster[b.index()];
         if let Some(band) = band_of(&mut evaluation.bands, resemblance) {
             band.pairs += 1;
             band.in_clusters += u64::from(together);
         }
-        let by = |sets: &mut UnionFind, sorter: &mut Sorter<(u32, u32, u64)>| {
+        let by = |sets: &mut UnionFind<DocId>, sorter: &mut Sorter<(DocId, DocId, u64)>| {
             let (x, y) = (sets.root(a), sets.root(b));
             sorter.push((x.min(y), x.max(y), bits))
         };
@@ -572,8 +569,8 @@ fn judge_pairs(
     let threshold = evaluation.threshold;
     let mut score = PairScore::default();
     // Rows under the exact copies of both sides. The resemblance is kept, since rows below the threshold count in bands only.
-    let mut rows_for_recall: Sorter<(u32, u32, u64)> = Sorter::new(sort.clone())?;
-    let mut rows_for_precision: Sorter<(u32, u32)> = Sorter::new(sort.clone())?;
+    let mut rows_for_recall: Sorter<(DocId, DocId, u64)> = Sorter::new(sort.clone())?;
+    let mut rows_for_precision: Sorter<(DocId, DocId)> = Sorter::new(sort.clone())?;
     for row in atlas.pairs()? {
         let PairRow { a, b, resemblance, method, .. } = row?;
         let resemblance = if method == Method::Exact { 1.0 } else { resemblance };
@@ -628,19 +625,19 @@ fn judge_pairs(
 
 /// The largest resemblance of a pair, which comes last. Pairs are asked for in ascending order.
 fn resemblance_of(
-    pairs: &mut SortedCursor<SortedStream<(u32, u32, u64)>, (u32, u32, u64)>,
-    a: u32,
-    b: u32,
+    pairs: &mut SortedCursor<SortedStream<(DocId, DocId, u64)>, (DocId, DocId, u64)>,
+    a: DocId,
+    b: DocId,
 ) -> Result<Option<f64>, EvaluateError> {
     let found = pairs.last_at((a, b), |pair| (pair.0, pair.1))?;
     Ok(found.map(|(_, _, bits)| f64::from_bits(bits)))
 }
 
 /// What the examples are called.
-fn example_names(atlas: &Atlas, evaluation: &Evaluation) -> Result<Vec<(u32, String)>, EvaluateError> {
+fn example_names(atlas: &Atlas, evaluation: &Evaluation) -> Result<Vec<(DocId, String)>, EvaluateError> {
     let Some(clusters) = &evaluation.clusters else { return Ok(Vec::new()) };
     let errors = clusters.split.iter().chain(&clusters.mixed);
-    let mut wanted: Vec<u32> = errors.flat_map(|error| error.examples.iter().copied()).collect();
+    let mut wanted: Vec<DocId> = errors.flat_map(|error| error.examples.iter().copied()).collect();
     wanted.sort_unstable();
     wanted.dedup();
     let mut names = Vec::new();

@@ -21,6 +21,7 @@ mod words;
 use std::path::{Path, PathBuf};
 
 use onionskin_core::sketch::Estimate;
+use onionskin_core::{ClusterId, CollectionId, DocId, SiteId};
 use onionskin_core::{FeatureFilter, Recipe, RecipeError};
 use onionskin_corpus::Scratch;
 use onionskin_store::table::{ClusterRow, DocumentRow, PairRow};
@@ -77,7 +78,7 @@ pub enum ExplainError {
     #[error("there is no cluster {cluster}; there are {clusters}")]
     NoCluster {
         /// The number.
-        cluster: u32,
+        cluster: ClusterId,
         /// Clusters of the atlas.
         clusters: u64,
     },
@@ -85,7 +86,7 @@ pub enum ExplainError {
     #[error("there is no collection {collection}; there are {collections}")]
     NoCollection {
         /// The number.
-        collection: u32,
+        collection: CollectionId,
         /// Collections of the atlas.
         collections: u64,
     },
@@ -111,7 +112,7 @@ impl From<TableError> for ExplainError {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentFacts {
     /// Its number.
-    pub doc: u32,
+    pub doc: DocId,
     /// Documents that have the name it was called by; the first is taken.
     pub same_name: u64,
     /// Its own name.
@@ -119,7 +120,7 @@ pub struct DocumentFacts {
     /// Its address.
     pub url: Option<String>,
     /// Number of its site.
-    pub site: Option<u32>,
+    pub site: Option<SiteId>,
     /// Its host.
     pub host: Option<String>,
     /// The registered domain of its host.
@@ -286,7 +287,7 @@ pub fn explain(params: &ExplainParams) -> Result<Explanation, ExplainError> {
     let atlas = Atlas::open(&params.atlas)?;
     let recipe: Recipe = atlas.manifest().recipe.parse()?;
     let found = find::find_documents(&atlas, &[params.a.clone(), params.b.clone()])?;
-    let facts = |(doc, same_name): (u32, u64)| document_facts(&atlas, doc, same_name);
+    let facts = |(doc, same_name): (DocId, u64)| document_facts(&atlas, doc, same_name);
     let [a, b] = [facts(found[0])?, facts(found[1])?];
 
     let texts = read_texts(params, &atlas, &recipe, [&a, &b]);
@@ -330,7 +331,7 @@ fn payload_equal(a: &DocumentFacts, b: &DocumentFacts, texts: &Result<Texts, Tex
 }
 
 /// What the atlas knows of a document; `same_name` is kept as it is given.
-pub fn document_facts(atlas: &Atlas, doc: u32, same_name: u64) -> Result<DocumentFacts, ExplainError> {
+pub fn document_facts(atlas: &Atlas, doc: DocId, same_name: u64) -> Result<DocumentFacts, ExplainError> {
     let mut found = None;
     for batch in atlas.documents()?.within(doc..=doc) {
         let batch = batch?;

@@ -39,6 +39,8 @@ pub use stage::{
 
 use std::collections::HashSet;
 
+use onionskin_core::{CollectionId, ReplicaId};
+
 /// Rules that a list has at most, unless told otherwise. Crawlers that try one regular expression after another are slow long before
 /// this.
 pub const MAX_RULES: usize = 10_000;
@@ -64,9 +66,9 @@ pub struct AvoidList {
 #[derive(Clone, Debug, PartialEq)]
 pub struct AvoidEntry {
     /// The group of replicas that it belongs to.
-    pub group: u32,
+    pub group: CollectionId,
     /// Its number in the group.
-    pub replica: u32,
+    pub replica: ReplicaId,
     /// Why it is a copy: `mirror`, `partial mirror`, `host alias`, `versioned documentation` and so on.
     pub kind: String,
     /// A name for people.

@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onionskin_core::{DocId, SlotId};
+
 use crate::graph::Graph;
 use crate::grow::parents_agree;
 use crate::model::{Group, Role};
@@ -59,21 +61,21 @@ pub enum Violation {
         /// Which.
         replica: usize,
         /// Where.
-        doc: u32,
+        doc: DocId,
     },
     /// A page that is in no trivial cluster of the graph.
     #[error("document {doc} is not among the pages")]
     UnknownPage {
         /// Which.
-        doc: u32,
+        doc: DocId,
     },
     /// Pages of a slot are not similar.
     #[error("documents {a} and {b} have the same slot and are not similar")]
     PagesDiffer {
         /// One.
-        a: u32,
+        a: DocId,
         /// The other.
-        b: u32,
+        b: DocId,
     },
     /// A page stands on another site than its replica.
     #[error("document {doc} is not on the site of replica {replica}")]
@@ -81,13 +83,13 @@ pub enum Violation {
         /// Which.
         replica: usize,
         /// Where.
-        doc: u32,
+        doc: DocId,
     },
     /// Definition 5, second part.
     #[error("pages of slot {slot} have no similar parents")]
     LinksDiffer {
         /// Which.
-        slot: u32,
+        slot: SlotId,
     },
     /// A collection falls apart.
     #[error("replica {replica} is not connected")]
@@ -112,7 +114,7 @@ pub fn check(
     group: &Group,
     graph: &Graph,
     demands: Demands,
-    content: impl Fn(u32) -> Option<u64>,
+    content: impl Fn(DocId) -> Option<u64>,
 ) -> Result<Verdict, Violation> {
     if group.replicas.len() < 2 || group.slots < 2 {
         return Err(Violation::TooSmall { replicas: group.replicas.len(), slots: group.slots });
@@ -145,7 +147,7 @@ pub fn check(
 }
 
 /// The page of every slot of every replica.
-type Mapping = BTreeMap<u32, u32>;
+type Mapping = BTreeMap<SlotId, u32>;
 
 fn mappings(group: &Group, graph: &Graph, demands: Demands) -> Result<Vec<Mapping>, Violation> {
     let mut mappings = Vec::new();
@@ -154,12 +156,15 @@ fn mappings(group: &Group, graph: &Graph, demands: Demands) -> Result<Vec<Mappin
         let mut seen = BTreeSet::new();
         for member in &replica.members {
             let page = graph.index_of(member.doc).ok_or(Violation::UnknownPage { doc: member.doc })?;
-            if demands.single_site && member.role != Role::Virtual && graph.page(page).site != replica.site {
+            if demands.single_site
+                && member.role != Role::Virtual
+                && graph.page(page).site.get() != replica.site
+            {
                 return Err(Violation::OtherSite { replica: number, doc: member.doc });
             }
             let again = !seen.insert(member.doc);
             let taken = member.role != Role::Alias && mapping.insert(member.slot, page).is_some();
-            if again || taken || member.slot >= group.slots {
+            if again || taken || member.slot.get() >= group.slots {
                 return Err(Violation::NotOneToOne { replica: number, doc: member.doc });
             }
         }
@@ -169,7 +174,7 @@ fn mappings(group: &Group, graph: &Graph, demands: Demands) -> Result<Vec<Mappin
 }
 
 fn similar_pages(group: &Group, graph: &Graph) -> Result<(), Violation> {
-    let mut slot_page: BTreeMap<u32, u32> = BTreeMap::new();
+    let mut slot_page: BTreeMap<SlotId, DocId> = BTreeMap::new();
     let copies = group.replicas.iter().flat_map(|replica| &replica.members);
     for member in copies.filter(|member| matches!(member.role, Role::Copy | Role::Virtual)) {
         let first = *slot_page.entry(member.slot).or_insert(member.doc);
@@ -182,22 +187,22 @@ fn similar_pages(group: &Group, graph: &Graph) -> Result<(), Violation> {
 }
 
 /// The slots of a page's parents in its own collection.
-fn parents(mapping: &Mapping, slot_of: &BTreeMap<u32, u32>, graph: &Graph, slot: u32) -> Vec<u32> {
+fn parents(mapping: &Mapping, slot_of: &BTreeMap<u32, SlotId>, graph: &Graph, slot: SlotId) -> Vec<SlotId> {
     let Some(&page) = mapping.get(&slot) else { return Vec::new() };
-    let mut parents: Vec<u32> =
+    let mut parents: Vec<SlotId> =
         graph.into(page).iter().filter_map(|parent| slot_of.get(parent).copied()).collect();
     parents.sort_unstable();
     parents
 }
 
-fn slots_of_pages(mapping: &Mapping) -> BTreeMap<u32, u32> {
+fn slots_of_pages(mapping: &Mapping) -> BTreeMap<u32, SlotId> {
     mapping.iter().map(|(&slot, &page)| (page, slot)).collect()
 }
 
 fn similar_links(replicas: &[Mapping], graph: &Graph) -> Result<(), Violation> {
-    let slots_of: Vec<BTreeMap<u32, u32>> = replicas.iter().map(slots_of_pages).collect();
+    let slots_of: Vec<BTreeMap<u32, SlotId>> = replicas.iter().map(slots_of_pages).collect();
     for &slot in replicas[0].keys() {
-        let all: Vec<Vec<u32>> =
+        let all: Vec<Vec<SlotId>> =
             replicas.iter().zip(&slots_of).map(|(mapping, of)| parents(mapping, of, graph, slot)).collect();
         if !parents_agree(&all) {
             return Err(Violation::LinksDiffer { slot });
@@ -221,14 +226,14 @@ fn is_connected(mapping: &Mapping, graph: &Graph) -> bool {
     seen.len() == pages.len()
 }
 
-fn is_identical(replicas: &[Mapping], graph: &Graph, content: impl Fn(u32) -> Option<u64>) -> bool {
-    let slots_of: Vec<BTreeMap<u32, u32>> = replicas.iter().map(slots_of_pages).collect();
+fn is_identical(replicas: &[Mapping], graph: &Graph, content: impl Fn(DocId) -> Option<u64>) -> bool {
+    let slots_of: Vec<BTreeMap<u32, SlotId>> = replicas.iter().map(slots_of_pages).collect();
     replicas[0].keys().all(|slot| {
         let same_content = |mapping: &Mapping| {
             let of = |mapping: &Mapping| mapping.get(slot).and_then(|&page| content(graph.page(page).doc));
             of(mapping).is_some() && of(mapping) == of(&replicas[0])
         };
-        let same_links = |(mapping, of): (&Mapping, &BTreeMap<u32, u32>)| {
+        let same_links = |(mapping, of): (&Mapping, &BTreeMap<u32, SlotId>)| {
             parents(mapping, of, graph, *slot) == parents(&replicas[0], &slots_of[0], graph, *slot)
         };
         replicas.iter().all(same_content) && replicas.iter().zip(&slots_of).all(same_links)

@@ -13,7 +13,7 @@
 
 use std::cmp::Reverse;
 
-use onionskin_core::UnionFind;
+use onionskin_core::{DocId, Packed, SiteId, UnionFind};
 use onionskin_similar::components::Components;
 use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::join::SortedCursor;
@@ -23,9 +23,6 @@ use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 use crate::grow::{Growth, link_counts};
 use crate::model::Merge;
 use crate::summary::{Summarizer, SummaryStats};
-
-/// No site, no component.
-pub const NONE: u32 = u32::MAX;
 
 /// Turns of bridging, at most. Each turn bridges over one page, so that collections this many breaks deep are joined.
 const MOST_TURNS: u32 = 8;
@@ -37,26 +34,26 @@ const MEETING: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub struct Web {
     /// The smallest document of the trivial cluster; the document itself where it has no copies.
-    cluster: Vec<u32>,
-    /// Its site, or [`NONE`].
-    site: Vec<u32>,
+    cluster: Vec<DocId>,
+    /// Its site, if it has one.
+    site: Vec<Packed<SiteId>>,
     /// Documents of a cluster, at its smallest document.
     size: Vec<u32>,
     /// Clusters of two documents and more, with each of their sites once, sorted.
-    cluster_sites: Vec<(u32, u32)>,
+    cluster_sites: Vec<(DocId, Packed<SiteId>)>,
 }
 
 impl Web {
     /// Bytes a document that finding components holds, at most.
     pub const BYTES_A_DOCUMENT: u64 = 42;
 
-    /// Sites of all documents, [`NONE`] for those without, and the documents of clusters with the smallest of each.
-    pub fn new(site: Vec<u32>, clustered: impl IntoIterator<Item = (u32, u32)>) -> Web {
-        let mut cluster: Vec<u32> = (0..site.len() as u32).collect();
+    /// Sites of all documents that have one, and the documents of clusters with the smallest of each.
+    pub fn new(site: Vec<Packed<SiteId>>, clustered: impl IntoIterator<Item = (DocId, DocId)>) -> Web {
+        let mut cluster: Vec<DocId> = DocId::range(0..site.len() as u32).collect();
         let mut size = vec![1; site.len()];
         let mut cluster_sites = Vec::new();
         for (doc, least) in clustered {
-            let (at, home) = (doc as usize, least as usize);
+            let (at, home) = (doc.index(), least.index());
             if at >= cluster.len() || home >= cluster.len() || doc == least {
                 continue;
             }
@@ -65,10 +62,11 @@ impl Web {
             size[home] += 1;
             cluster_sites.push((least, site[at]));
         }
-        let own: Vec<(u32, u32)> = (0..)
+        let own: Vec<(DocId, Packed<SiteId>)> = DocId::MIN
+            .onward()
             .zip(&size)
             .filter(|(_, size)| **size > 1)
-            .map(|(doc, _): (u32, _)| (doc, site[doc as usize]))
+            .map(|(doc, _)| (doc, site[doc.index()]))
             .collect();
         cluster_sites.extend(own);
         cluster_sites.sort_unstable();
@@ -82,40 +80,40 @@ impl Web {
     }
 
     /// The trivial cluster of a document, by its smallest document.
-    pub fn cluster(&self, doc: u32) -> u32 {
-        self.cluster[doc as usize]
+    pub fn cluster(&self, doc: DocId) -> DocId {
+        self.cluster[doc.index()]
     }
 
-    /// The site of a document, or [`NONE`].
-    pub fn site(&self, doc: u32) -> u32 {
-        self.site[doc as usize]
+    /// The site of a document.
+    pub fn site(&self, doc: DocId) -> Option<SiteId> {
+        self.site[doc.index()].get()
     }
 
     /// Documents of a cluster.
-    pub fn size(&self, cluster: u32) -> u32 {
-        self.size[cluster as usize]
+    pub fn size(&self, cluster: DocId) -> u32 {
+        self.size[cluster.index()]
     }
 
     /// The sites of a cluster of two documents and more.
-    fn sites(&self, cluster: u32) -> &[(u32, u32)] {
+    fn sites(&self, cluster: DocId) -> &[(DocId, Packed<SiteId>)] {
         let start = self.cluster_sites.partition_point(|entry| entry.0 < cluster);
         let here = &self.cluster_sites[start..];
         &here[..here.partition_point(|entry| entry.0 == cluster)]
     }
 
-    fn same_site(&self, a: u32, b: u32) -> bool {
-        self.site(a) == self.site(b) && self.site(a) != NONE
+    fn same_site(&self, a: DocId, b: DocId) -> bool {
+        self.site(a) == self.site(b) && self.site(a).is_some()
     }
 
     /// Whether a link is one that the paper's conditions look at.
-    pub fn counts(&self, growth: Growth, source: u32, destination: u32) -> bool {
-        if growth.single_site && (self.site(source) == NONE || self.site(destination) == NONE) {
+    pub fn counts(&self, growth: Growth, source: DocId, destination: DocId) -> bool {
+        if growth.single_site && (self.site(source).is_none() || self.site(destination).is_none()) {
             return false;
         }
         link_counts(growth, self.same_site(source, destination), || {
             let cluster = self.cluster(source);
             self.size(cluster) > 1
-                && self.sites(cluster).binary_search(&(cluster, self.site(destination))).is_ok()
+                && self.sites(cluster).binary_search(&(cluster, self.site[destination.index()])).is_ok()
         })
     }
 }
@@ -123,7 +121,7 @@ impl Web {
 /// The component of every cluster, at its smallest document, and what it has cost.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    component: Vec<u32>,
+    component: Vec<Packed<DocId>>,
     /// The link summary.
     pub summary: SummaryStats,
     /// Pairs of clusters that the condition holds for.
@@ -137,15 +135,15 @@ pub struct Found {
 }
 
 impl Found {
-    /// The component of a cluster of the web, by the smallest cluster in it; [`NONE`] for what stands alone.
-    pub fn component(&self, cluster: u32) -> u32 {
-        self.component[cluster as usize]
+    /// The component of a cluster of the web, by the smallest cluster in it; `None` for what stands alone.
+    pub fn component(&self, cluster: DocId) -> Option<DocId> {
+        self.component[cluster.index()].get()
     }
 }
 
 /// Links as `(source, destination)`, as often as they are asked for.
-pub type OpenLinks<'a> =
-    dyn Fn() -> Result<Box<dyn Iterator<Item = Result<(u32, u32), SimilarError>> + 'a>, SimilarError> + 'a;
+pub type OpenLinks<'a> = dyn Fn() -> Result<Box<dyn Iterator<Item = Result<(DocId, DocId), SimilarError>> + 'a>, SimilarError>
+    + 'a;
 
 /// Brings trivial clusters together by a merge condition.
 pub fn components(
@@ -161,16 +159,16 @@ pub fn components(
     // What stands alone is no component; neither is one without copies.
     let n = web.documents() as usize;
     let (mut clusters, mut largest) = (vec![0u32; n], vec![0u32; n]);
-    for cluster in 0..n as u32 {
-        let component = found.component[cluster as usize];
-        if component != NONE {
-            clusters[component as usize] += 1;
-            largest[component as usize] = largest[component as usize].max(web.size(cluster));
+    for cluster in DocId::range(0..n as u32) {
+        if let Some(component) = found.component(cluster) {
+            let at = component.index();
+            clusters[at] += 1;
+            largest[at] = largest[at].max(web.size(cluster));
         }
     }
     for component in &mut found.component {
-        if *component != NONE && (clusters[*component as usize] < 2 || largest[*component as usize] < 2) {
-            *component = NONE;
+        if component.get().is_some_and(|at| clusters[at.index()] < 2 || largest[at.index()] < 2) {
+            *component = Packed::NONE;
         }
     }
     found.components = (0..n).filter(|&at| clusters[at] > 1 && largest[at] > 1).count() as u64;
@@ -190,7 +188,7 @@ fn by_the_paper(
         // Alone, a page can only be what copies of another link to.
         let alone = growth.merge == Merge::Strict && (web.size(from) < 2 || web.size(to) < 2);
         if from != to && !alone && web.counts(growth, source, destination) {
-            summarizer.push((from, to), (source, destination))?;
+            summarizer.push((from, to), (source.get(), destination.get()))?;
         }
     }
     let mut united = Components::new(u64::from(web.documents()), &resources.share(1, 3))?;
@@ -203,9 +201,9 @@ fn by_the_paper(
         }
         Ok(())
     })?;
-    let mut component = vec![NONE; web.documents() as usize];
+    let mut component = vec![Packed::NONE; web.documents() as usize];
     united.finish(|cluster, least| {
-        component[cluster as usize] = least;
+        component[cluster.index()] = least.into();
         Ok(())
     })?;
     Ok(Found { component, summary, edges, ..Found::default() })
@@ -227,19 +225,24 @@ impl<'w> Places<'w> {
         let mut by_site = vec![false; places.len()];
         for sites in web.cluster_sites.chunk_by(|a, b| a.0 == b.0) {
             if sites.len() > 1 {
-                places[sites[0].0 as usize] = sites.len() as u32;
-                by_site[sites[0].0 as usize] = true;
+                places[sites[0].0.index()] = sites.len() as u32;
+                by_site[sites[0].0.index()] = true;
             }
         }
         Places { web, places, by_site }
     }
 
-    fn of(&self, cluster: u32) -> u32 {
-        self.places[cluster as usize]
+    fn of(&self, cluster: DocId) -> u32 {
+        self.places[cluster.index()]
     }
 
-    fn place(&self, doc: u32) -> u32 {
-        if self.by_site[self.web.cluster(doc) as usize] { self.web.site(doc) } else { doc }
+    /// The number of the site, or of the document.
+    fn place(&self, doc: DocId) -> u32 {
+        if self.by_site[self.web.cluster(doc).index()] {
+            self.web.site[doc.index()].bits()
+        } else {
+            doc.get()
+        }
     }
 }
 
@@ -272,24 +275,25 @@ fn tolerant(web: &Web, links: &OpenLinks<'_>, resources: &Resources) -> Result<F
             break;
         }
     }
-    found.component =
-        (0..n).map(|cluster| if web.size(cluster) > 1 { sets.root(cluster) } else { NONE }).collect();
+    found.component = DocId::range(0..n)
+        .map(|cluster| (web.size(cluster) > 1).then(|| sets.root(cluster)).into())
+        .collect();
     Ok(found)
 }
 
 record! {
     /// A component leads to a place of a cluster of another one.
-    struct Lead { from: u32, cluster: u32, place: u32 }
+    struct Lead { from: DocId, cluster: DocId, place: u32 }
 }
 
 record! {
     /// A component links to a page that is in none.
-    struct IntoPage { page: u32, from: u32 }
+    struct IntoPage { page: DocId, from: DocId }
 }
 
 record! {
     /// A page that is in no component links to a document of one.
-    struct OutOfPage { page: u32, doc: u32 }
+    struct OutOfPage { page: DocId, doc: DocId }
 }
 
 /// One turn: joins components of which one leads to most copies of a page of the other, directly or over one page that is in
@@ -297,7 +301,7 @@ record! {
 fn bridge(
     places: &Places<'_>,
     links: &OpenLinks<'_>,
-    sets: &mut UnionFind,
+    sets: &mut UnionFind<DocId>,
     resources: &Resources,
 ) -> Result<u64, SimilarError> {
     let turn = Turn::new(places, sets);
@@ -319,8 +323,8 @@ fn bridge(
 /// Components as a turn of bridging begins.
 struct Turn<'t, 'w> {
     places: &'t Places<'w>,
-    /// The component of a cluster, or [`NONE`].
-    component: Vec<u32>,
+    /// The component of a cluster, if it has one.
+    component: Vec<Packed<DocId>>,
     /// Clusters of a component.
     slots: Vec<u32>,
     /// The most places that a cluster of a component has.
@@ -335,24 +339,24 @@ struct Crossing {
 }
 
 impl<'t, 'w> Turn<'t, 'w> {
-    fn new(places: &'t Places<'w>, sets: &mut UnionFind) -> Turn<'t, 'w> {
+    fn new(places: &'t Places<'w>, sets: &mut UnionFind<DocId>) -> Turn<'t, 'w> {
         let n = places.web.documents();
-        let mut component = vec![NONE; n as usize];
+        let mut component = vec![Packed::NONE; n as usize];
         let (mut slots, mut most) = (vec![0u32; n as usize], vec![0u32; n as usize]);
-        for cluster in (0..n).filter(|&cluster| places.web.size(cluster) > 1) {
+        for cluster in DocId::range(0..n).filter(|&cluster| places.web.size(cluster) > 1) {
             let home = sets.root(cluster);
-            component[cluster as usize] = home;
-            slots[home as usize] += 1;
-            most[home as usize] = most[home as usize].max(places.of(cluster));
+            component[cluster.index()] = home.into();
+            slots[home.index()] += 1;
+            most[home.index()] = most[home.index()].max(places.of(cluster));
         }
         Turn { places, component, slots, most }
     }
 
-    fn component_of(&self, doc: u32) -> u32 {
-        self.component[self.places.web.cluster(doc) as usize]
+    fn component_of(&self, doc: DocId) -> Option<DocId> {
+        self.component[self.places.web.cluster(doc).index()].get()
     }
 
-    fn lead(&self, from: u32, doc: u32) -> Lead {
+    fn lead(&self, from: DocId, doc: DocId) -> Lead {
         Lead { from, cluster: self.places.web.cluster(doc), place: self.places.place(doc) }
     }
 
@@ -366,10 +370,10 @@ impl<'t, 'w> Turn<'t, 'w> {
                 continue;
             }
             match (self.component_of(source), self.component_of(destination)) {
-                (NONE, NONE) => {}
-                (from, NONE) => into.push(IntoPage { page: destination, from })?,
-                (NONE, _) => out.push(OutOfPage { page: source, doc: destination })?,
-                (from, to) if from != to => leads.push(self.lead(from, destination))?,
+                (None, None) => {}
+                (Some(from), None) => into.push(IntoPage { page: destination, from })?,
+                (None, Some(_)) => out.push(OutOfPage { page: source, doc: destination })?,
+                (Some(from), Some(to)) if from != to => leads.push(self.lead(from, destination))?,
                 _ => {}
             }
         }
@@ -385,7 +389,7 @@ impl<'t, 'w> Turn<'t, 'w> {
             into.take_group(page, |link| link.page, &mut sources)?;
             out.take_group(page, |link| link.page, &mut destinations)?;
             for from in self.meeting(&sources, &destinations) {
-                let others = destinations.iter().filter(|link| self.component_of(link.doc) != from);
+                let others = destinations.iter().filter(|link| self.component_of(link.doc) != Some(from));
                 for link in others {
                     leads.push(self.lead(from, link.doc))?;
                 }
@@ -395,23 +399,24 @@ impl<'t, 'w> Turn<'t, 'w> {
     }
 
     /// Components that lead to whatever a page outside links to.
-    fn meeting(&self, sources: &[IntoPage], destinations: &[OutOfPage]) -> Vec<u32> {
+    fn meeting(&self, sources: &[IntoPage], destinations: &[OutOfPage]) -> Vec<DocId> {
         // What hangs on one page outside hangs together, too: the largest stands for all.
-        let there = destinations.iter().map(|link| self.component_of(link.doc));
+        let there = destinations.iter().filter_map(|link| self.component_of(link.doc));
         let hub = there
             .chain(sources.iter().map(|link| link.from))
-            .max_by_key(|&component| (self.slots[component as usize], Reverse(component)));
+            .max_by_key(|&component| (self.slots[component.index()], Reverse(component)));
         let sources = if sources.len() > MEETING { &[] } else { sources };
-        let mut components: Vec<u32> = sources.iter().map(|link| link.from).chain(hub).collect();
+        let mut components: Vec<DocId> = sources.iter().map(|link| link.from).chain(hub).collect();
         components.sort_unstable();
         components.dedup();
         components
     }
 
     /// Whether a component that leads to so many places of a cluster belongs to its component.
-    fn is_bridged(&self, from: u32, cluster: u32, reached: u32) -> bool {
+    fn is_bridged(&self, from: DocId, cluster: DocId, reached: u32) -> bool {
+        let Some(home) = self.component[cluster.index()].get() else { return false };
         let is_most_of = |all: u32| u64::from(reached) * 2 > u64::from(all);
-        let (a, b) = (from as usize, self.component[cluster as usize] as usize);
+        let (a, b) = (from.index(), home.index());
         reached >= 2
             && is_most_of(self.places.of(cluster))
             && (is_most_of(self.most[a]) || self.slots[a] >= self.slots[b])

@@ -1,7 +1,10 @@
 //! What a group is: how much each replica covers, why it is there, which version is newer, and a name for people.
 
 use std::collections::HashMap;
-use std::fmt::{self, Write};
+use std::fmt::Write;
+
+use onionskin_core::{DocId, SiteId, SlotId};
+pub use onionskin_store::table::{CollectionKind as Kind, Newer};
 
 use crate::model::{Group, Replica, Role};
 use crate::place;
@@ -9,86 +12,6 @@ use crate::version::{self, Version};
 
 /// Groups with fewer slots are noise (Cho et al. 2000, section 5.1).
 pub const NOISE_BELOW: u32 = 10;
-
-/// Why pages are copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// The copy that others are measured by.
-    Principal,
-    /// Nine in ten pages of the principal or more, on another site.
-    Mirror,
-    /// Fewer of them.
-    PartialMirror,
-    /// The same host under another name.
-    HostAlias,
-    /// The same pages of a site under another folder, word for word.
-    UrlAlias,
-    /// Another version of the same documents.
-    Versions,
-    /// A copy inside the site that is neither.
-    SameSite,
-    /// Few pages that look alike because they were made alike.
-    TemplateNoise,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Kind; 8] = [
-        Kind::Principal,
-        Kind::Mirror,
-        Kind::PartialMirror,
-        Kind::HostAlias,
-        Kind::UrlAlias,
-        Kind::Versions,
-        Kind::SameSite,
-        Kind::TemplateNoise,
-    ];
-
-    /// The words in tables and on the screen.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Kind::Principal => "principal",
-            Kind::Mirror => "mirror",
-            Kind::PartialMirror => "partial mirror",
-            Kind::HostAlias => "host alias",
-            Kind::UrlAlias => "url alias",
-            Kind::Versions => "versioned documentation",
-            Kind::SameSite => "copy on the same site",
-            Kind::TemplateNoise => "template noise",
-        }
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-/// Which of two versions is the newer one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Newer {
-    /// They are the same.
-    Same,
-    /// The principal.
-    Principal,
-    /// The replica.
-    Replica,
-    /// Nothing tells.
-    Unknown,
-}
-
-impl Newer {
-    /// The word in the table.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Newer::Same => "same",
-            Newer::Principal => "principal",
-            Newer::Replica => "replica",
-            Newer::Unknown => "unknown",
-        }
-    }
-}
 
 /// What is known of a page.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,13 +90,14 @@ pub struct Description {
 /// Describes a group.
 pub fn describe<'a>(
     group: &Group,
-    page: &impl Fn(u32) -> PageInfo<'a>,
-    site: &impl Fn(u32) -> SiteInfo<'a>,
+    page: &impl Fn(DocId) -> PageInfo<'a>,
+    site: &impl Fn(Option<SiteId>) -> SiteInfo<'a>,
 ) -> Description {
     let replicas: Vec<ReplicaDescription> =
         (0..group.replicas.len()).map(|at| describe_replica(group, at, page, site)).collect();
     let size = size(group);
-    let sites: std::collections::BTreeSet<u32> = group.replicas.iter().map(|replica| replica.site).collect();
+    let sites: std::collections::BTreeSet<Option<SiteId>> =
+        group.replicas.iter().map(|replica| replica.site).collect();
     let is_noise = size < NOISE_BELOW;
     let (kind, evidence) = group_kind(group, &replicas, sites.len(), size);
     Description { kind, name: name(group, page, site), size, is_noise, evidence, replicas }
@@ -184,7 +108,7 @@ fn size(group: &Group) -> u32 {
     let mut having = vec![0u32; group.slots as usize];
     for replica in &group.replicas {
         for member in replica.members.iter().filter(|member| member.role != Role::Alias) {
-            having[member.slot as usize] += 1;
+            having[member.slot.index()] += 1;
         }
     }
     having.iter().filter(|&&n| n > 1).count() as u32
@@ -218,7 +142,7 @@ fn group_kind(group: &Group, replicas: &[ReplicaDescription], sites: usize, size
 }
 
 /// Copies of a replica with what the principal has in the same slot.
-fn aligned<'g>(group: &'g Group, replica: &'g Replica) -> impl Iterator<Item = (u32, u32)> + 'g {
+fn aligned<'g>(group: &'g Group, replica: &'g Replica) -> impl Iterator<Item = (DocId, DocId)> + 'g {
     let principal = &group.replicas[group.principal];
     replica.members.iter().filter(|member| member.role == Role::Copy).filter_map(move |member| {
         let there = principal.page(member.slot).filter(|there| there.role == Role::Copy)?;
@@ -229,17 +153,17 @@ fn aligned<'g>(group: &'g Group, replica: &'g Replica) -> impl Iterator<Item = (
 fn describe_replica<'a>(
     group: &Group,
     at: usize,
-    page: &impl Fn(u32) -> PageInfo<'a>,
-    site: &impl Fn(u32) -> SiteInfo<'a>,
+    page: &impl Fn(DocId) -> PageInfo<'a>,
+    site: &impl Fn(Option<SiteId>) -> SiteInfo<'a>,
 ) -> ReplicaDescription {
     let (replica, principal) = (&group.replicas[at], &group.replicas[group.principal]);
-    let path_of = |doc: u32| place::path(page(doc).url);
+    let path_of = |doc: DocId| place::path(page(doc).url);
     let folder = place::common_folder(replica.own_pages().map(|member| path_of(member.doc))).to_owned();
     let count = |role: Role| replica.members.iter().filter(|member| member.role == role).count() as u64;
     let principal_slots =
         principal.members.iter().filter(|member| !matches!(member.role, Role::Alias | Role::Virtual)).count()
             as u64;
-    let has = |slot: u32, role: Role| replica.page(slot).is_some_and(|member| member.role == role);
+    let has = |slot: SlotId, role: Role| replica.page(slot).is_some_and(|member| member.role == role);
     let of_principal = |role: Role| {
         let slots = principal.members.iter().filter(|m| !matches!(m.role, Role::Alias | Role::Virtual));
         slots.filter(|member| has(member.slot, role)).count() as u64
@@ -300,8 +224,8 @@ impl<'a> Facts<'a> {
     fn new(
         group: &Group,
         at: usize,
-        page: &impl Fn(u32) -> PageInfo<'a>,
-        site: &impl Fn(u32) -> SiteInfo<'a>,
+        page: &impl Fn(DocId) -> PageInfo<'a>,
+        site: &impl Fn(Option<SiteId>) -> SiteInfo<'a>,
         described: &ReplicaDescription,
     ) -> Facts<'a> {
         let (replica, principal) = (&group.replicas[at], &group.replicas[group.principal]);
@@ -329,7 +253,7 @@ impl<'a> Facts<'a> {
             .max_by_key(|(versions, n)| (*n, versions.clone()))
             .filter(|(_, n)| *n >= 2 || *n * 2 > aligned_pages)
             .map(|(versions, _)| versions);
-        let path_of = |doc: u32| place::path(page(doc).url);
+        let path_of = |doc: DocId| place::path(page(doc).url);
         let in_folders = || {
             let (there, here) = crate::tolerant::alignment(group, at, path_of)?;
             let (a, b) = version::in_folders(&there, &here)?;
@@ -470,11 +394,11 @@ const EMPTY_TITLES: [&str; 16] = [
 
 fn name<'a>(
     group: &Group,
-    page: &impl Fn(u32) -> PageInfo<'a>,
-    site: &impl Fn(u32) -> SiteInfo<'a>,
+    page: &impl Fn(DocId) -> PageInfo<'a>,
+    site: &impl Fn(Option<SiteId>) -> SiteInfo<'a>,
 ) -> String {
     let principal = &group.replicas[group.principal];
-    let title = |doc: u32| page(doc).title.map(str::trim).filter(|title| !title.is_empty());
+    let title = |doc: DocId| page(doc).title.map(str::trim).filter(|title| !title.is_empty());
     let says = |title: &&str| {
         let plain = title.to_lowercase();
         !EMPTY_TITLES.contains(&plain.as_str()) && !plain.starts_with("index of ")

@@ -2,15 +2,17 @@
 //!
 //! Components are worked on one after the other, so this is small against the web: thirty bytes a page and eight a link.
 
+use onionskin_core::{DocId, Packed, SiteId};
+
 /// A page as collections see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// The document.
-    pub doc: u32,
-    /// Its trivial cluster: pages of one are similar.
-    pub cluster: u32,
-    /// Its site.
-    pub site: u32,
+    pub doc: DocId,
+    /// Its trivial cluster, by the smallest document: pages of one are similar.
+    pub cluster: DocId,
+    /// Its site, if it has one.
+    pub site: Packed<SiteId>,
     /// How many other sites link to it.
     pub linked_from: u32,
 }
@@ -80,7 +82,7 @@ impl Graph {
     }
 
     /// The index of a document.
-    pub fn index_of(&self, doc: u32) -> Option<u32> {
+    pub fn index_of(&self, doc: DocId) -> Option<u32> {
         self.pages.binary_search_by_key(&doc, |page| page.doc).ok().map(|index| index as u32)
     }
 

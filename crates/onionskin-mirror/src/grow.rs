@@ -16,7 +16,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::component::NONE;
+use onionskin_core::{DocId, Packed, SiteId, SlotId};
+
 use crate::graph::Graph;
 use crate::matching::{self, Matched};
 use crate::model::{Group, Member, Merge, Replica, Role};
@@ -45,7 +46,7 @@ struct Clusters<'g> {
     /// The cluster of each page.
     of_page: Vec<u32>,
     /// Sites of each cluster, sorted.
-    sites: Vec<Vec<u32>>,
+    sites: Vec<Vec<Packed<SiteId>>>,
     /// Where the condition holds.
     out: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
@@ -53,7 +54,7 @@ struct Clusters<'g> {
 
 impl<'g> Clusters<'g> {
     fn new(graph: &'g Graph, growth: Growth) -> Clusters<'g> {
-        let mut by_cluster: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let mut by_cluster: BTreeMap<DocId, Vec<u32>> = BTreeMap::new();
         for (index, page) in (0..).zip(graph.pages()) {
             by_cluster.entry(page.cluster).or_default().push(index);
         }
@@ -63,7 +64,7 @@ impl<'g> Clusters<'g> {
         let mut of_page = vec![0; graph.pages().len()];
         let mut sites = Vec::with_capacity(pages.len());
         for (cluster, members) in (0..).zip(&pages) {
-            let mut here: Vec<u32> = members.iter().map(|&page| graph.page(page).site).collect();
+            let mut here: Vec<Packed<SiteId>> = members.iter().map(|&page| graph.page(page).site).collect();
             here.sort_unstable();
             here.dedup();
             sites.push(here);
@@ -312,17 +313,17 @@ fn parents_in_replicas(clusters: &Clusters<'_>, slots: &[Slot]) -> Vec<Vec<Vec<u
 }
 
 /// Whether any two replicas share a parent slot, or have none both.
-pub(crate) fn parents_agree(replicas: &[Vec<u32>]) -> bool {
+pub(crate) fn parents_agree<S: Ord>(replicas: &[Vec<S>]) -> bool {
     let Some((first, rest)) = replicas.split_first() else { return true };
     // One parent that all have is the usual case, and cheap to see.
     if first.iter().any(|parent| rest.iter().all(|other| other.binary_search(parent).is_ok())) {
         return true;
     }
-    let agree = |a: &Vec<u32>, b: &Vec<u32>| {
+    let agree = |a: &Vec<S>, b: &Vec<S>| {
         (a.is_empty() && b.is_empty()) || a.iter().any(|parent| b.binary_search(parent).is_ok())
     };
     // Replicas with the same parents agree; there are few different ones even where replicas are many.
-    let mut different: Vec<&Vec<u32>> = replicas.iter().collect();
+    let mut different: Vec<&Vec<S>> = replicas.iter().collect();
     different.sort_unstable();
     different.dedup();
     (0..different.len()).all(|a| (a + 1..different.len()).all(|b| agree(different[a], different[b])))
@@ -355,10 +356,11 @@ fn connected(clusters: &Clusters<'_>, slots: &[Slot]) -> Vec<bool> {
 
 fn group(clusters: &Clusters<'_>, slots: &[Slot]) -> Group {
     let graph = clusters.graph;
-    let root = (0u32..)
+    let root = SlotId::MIN
+        .onward()
         .zip(slots)
         .max_by_key(|(number, slot)| (clusters.linked_from(slot.cluster), std::cmp::Reverse(*number)))
-        .map_or(0, |(number, _)| number);
+        .map_or(SlotId::MIN, |(number, _)| number);
     let mut replicas: Vec<Replica> = (0..slots[0].pages.len())
         .map(|replica| Replica {
             // The site of a page that it has, not of one that it links to.
@@ -366,8 +368,9 @@ fn group(clusters: &Clusters<'_>, slots: &[Slot]) -> Group {
                 .iter()
                 .map(|slot| slot.pages[replica])
                 .find(|(_, real)| *real)
-                .map_or(NONE, |(page, _)| graph.page(page).site),
-            members: (0..)
+                .and_then(|(page, _)| graph.page(page).site.get()),
+            members: SlotId::MIN
+                .onward()
                 .zip(slots)
                 .map(|(slot, pages)| {
                     let (page, real) = pages.pages[replica];
@@ -386,12 +389,12 @@ fn group(clusters: &Clusters<'_>, slots: &[Slot]) -> Group {
 /// all, the one that stands highest on its site, the one with most pages, the first. What others are measured by, and what a crawler keeps, must not be the poorest copy.
 pub(crate) fn principal(
     graph: &Graph,
-    root: u32,
+    root: SlotId,
     replicas: &[Replica],
     depth: impl Fn(&Replica) -> usize,
 ) -> usize {
     let linked_from =
-        |doc: u32| graph.index_of(doc).map_or(0, |index| u64::from(graph.page(index).linked_from));
+        |doc: DocId| graph.index_of(doc).map_or(0, |index| u64::from(graph.page(index).linked_from));
     let own = |replica: &Replica| replica.own_pages().filter(|member| member.role != Role::Alias).count();
     let most = replicas.iter().map(own).max().unwrap_or(0);
     let rank = |replica: &Replica| {

@@ -1,5 +1,7 @@
 //! Pages to replicas, one to one.
 
+use onionskin_core::Packed;
+
 /// The choice that each left vertex got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Matched(pub Vec<u32>);
@@ -10,24 +12,24 @@ const MOST_STEPS: u64 = 50_000_000;
 /// Gives every left vertex one of its choices, none twice; `None` when that cannot be done. The first choice is taken where it is free, so
 /// that the answer does not depend on anything but the input.
 pub(crate) fn saturate(choices: &[Vec<u32>], n_right: usize) -> Option<Matched> {
-    const FREE: u32 = u32::MAX;
     if choices.len() > n_right {
         return None;
     }
-    let mut left_of = vec![FREE; n_right];
-    let mut right_of = vec![FREE; choices.len()];
+    let mut left_of: Vec<Packed<u32>> = vec![Packed::NONE; n_right];
+    let mut right_of = vec![0; choices.len()];
     // Those with a single choice leave no doubt; they go first, and in the usual case that is all.
     let mut order: Vec<u32> = (0..choices.len() as u32).collect();
     order.sort_by_key(|&left| (choices[left as usize].len().min(2), left));
     let mut steps = 0u64;
     for &left in &order {
-        if let Some(&right) = choices[left as usize].iter().find(|&&right| left_of[right as usize] == FREE) {
-            left_of[right as usize] = left;
+        if let Some(&right) = choices[left as usize].iter().find(|&&right| left_of[right as usize].is_none())
+        {
+            left_of[right as usize] = left.into();
             right_of[left as usize] = right;
             continue;
         }
         // Breadth first along paths that take a choice from one and give it another.
-        let mut came_from = vec![FREE; n_right];
+        let mut came_from: Vec<Packed<u32>> = vec![Packed::NONE; n_right];
         let mut queue = std::collections::VecDeque::from([left]);
         let mut end = None;
         'search: while let Some(at) = queue.pop_front() {
@@ -36,22 +38,24 @@ pub(crate) fn saturate(choices: &[Vec<u32>], n_right: usize) -> Option<Matched> 
                 if steps > MOST_STEPS {
                     return None;
                 }
-                if came_from[right as usize] != FREE {
+                if came_from[right as usize].is_some() {
                     continue;
                 }
-                came_from[right as usize] = at;
-                if left_of[right as usize] == FREE {
-                    end = Some(right);
-                    break 'search;
+                came_from[right as usize] = at.into();
+                match left_of[right as usize].get() {
+                    Some(left) => queue.push_back(left),
+                    None => {
+                        end = Some(right);
+                        break 'search;
+                    }
                 }
-                queue.push_back(left_of[right as usize]);
             }
         }
         let mut right = end?;
         loop {
-            let at = came_from[right as usize];
+            let at = came_from[right as usize].get()?;
             let before = right_of[at as usize];
-            left_of[right as usize] = at;
+            left_of[right as usize] = at.into();
             right_of[at as usize] = right;
             if at == left {
                 break;

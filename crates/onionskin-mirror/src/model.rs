@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
+use onionskin_core::{DocId, SiteId, SlotId};
 pub use onionskin_store::table::Role;
 
 /// When trivial clusters grow together.
@@ -79,9 +80,9 @@ impl FromStr for Merge {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
     /// Which page of the collection it is.
-    pub slot: u32,
+    pub slot: SlotId,
     /// The document.
-    pub doc: u32,
+    pub doc: DocId,
     /// What it is there.
     pub role: Role,
 }
@@ -89,15 +90,15 @@ pub struct Member {
 /// One copy of a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replica {
-    /// The site that it stands on.
-    pub site: u32,
+    /// The site that it stands on, if its pages have one.
+    pub site: Option<SiteId>,
     /// Its pages, by slot; one of every slot at most, aliases apart.
     pub members: Vec<Member>,
 }
 
 impl Replica {
     /// The page that has a slot.
-    pub fn page(&self, slot: u32) -> Option<Member> {
+    pub fn page(&self, slot: SlotId) -> Option<Member> {
         let start = self.members.partition_point(|member| member.slot < slot);
         let here = self.members[start..].iter().take_while(|member| member.slot == slot);
         here.copied().find(|member| member.role != Role::Alias)
@@ -115,7 +116,7 @@ pub struct Group {
     /// Slots are below this.
     pub slots: u32,
     /// The slot of the natural root.
-    pub root: u32,
+    pub root: SlotId,
     /// The replica that the others are measured by.
     pub principal: usize,
     /// All replicas, in order of their first document.
@@ -124,7 +125,7 @@ pub struct Group {
 
 impl Group {
     /// The page to begin with in a replica: that of the root slot, else its first.
-    pub fn root_of(&self, replica: usize) -> Option<u32> {
+    pub fn root_of(&self, replica: usize) -> Option<DocId> {
         let replica = self.replicas.get(replica)?;
         let at_root = replica.page(self.root).or_else(|| replica.members.first().copied());
         at_root.map(|member| member.doc)

@@ -6,15 +6,16 @@
 use std::collections::BTreeMap;
 
 use crate::alias::rewritings as every_rewriting;
-use crate::component::{self, NONE, Web};
+use crate::component::{self, Web};
 use crate::grow::Growth;
 use crate::{Role, place, tolerant};
+use onionskin_core::{CollectionId, DocId, Packed, ReplicaId, SiteId, SlotId};
 use onionskin_similar::{Resources, SimilarError};
-use onionskin_store::table::{CollectionGroupRow, CollectionRow, DocumentRow};
+use onionskin_store::table::{CollectionGroupRow, CollectionRow};
 
 use crate::stage::Links;
 use crate::stage::assemble::{Batch, LinkedFrom};
-use crate::stage::pages::{Material, Sites};
+use crate::stage::pages::{Material, Seen, Sites};
 
 /// A page of a component, or near one.
 #[derive(Clone, Debug, Default)]
@@ -60,9 +61,9 @@ pub struct Component {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberRow {
     /// The replica in its group.
-    pub replica: u32,
+    pub replica: ReplicaId,
     /// Which page of the collection it is.
-    pub slot: u32,
+    pub slot: SlotId,
     /// The document.
     pub doc: i64,
     /// What it is there.
@@ -100,13 +101,13 @@ struct Numbered {
     docs: Vec<i64>,
     sites: Vec<i64>,
     pages: Vec<PageRow>,
-    links: Vec<(u32, u32)>,
+    links: Vec<(DocId, DocId)>,
     web: Web,
     known_sites: Sites,
-    component_of: Vec<u32>,
-    members: Vec<(u32, u32)>,
+    component_of: Vec<Packed<DocId>>,
+    members: Vec<(DocId, DocId)>,
     linked_from: LinkedFrom,
-    near: Vec<(u32, (u32, u32))>,
+    near: Vec<(DocId, (u32, u32))>,
 }
 
 impl Numbered {
@@ -129,15 +130,13 @@ impl Numbered {
             known_sites.push(host, page.domain.as_deref(), page.site_pages);
         }
         let sites: Vec<i64> = sites.into_iter().map(|(site, _)| site).collect();
-        let place_of = |doc: i64| docs.binary_search(&doc).ok().map(|at| at as u32);
-        let site_of: Vec<u32> = pages
+        let place_of = |doc: i64| docs.binary_search(&doc).ok().map(DocId::at);
+        let site_of: Vec<Packed<SiteId>> = pages
             .iter()
-            .map(|page| {
-                page.site.and_then(|site| sites.binary_search(&site).ok()).map_or(NONE, |at| at as u32)
-            })
+            .map(|page| page.site.and_then(|site| sites.binary_search(&site).ok()).map(SiteId::at).into())
             .collect();
         let mut clustered = Vec::new();
-        for (at, page) in (0u32..).zip(&pages) {
+        for (at, page) in DocId::MIN.onward().zip(&pages) {
             if let Some(cluster) = page.cluster {
                 let least = place_of(cluster).ok_or_else(|| {
                     wrong(format!("document {} is in cluster {cluster}, which is not there", page.doc))
@@ -146,24 +145,34 @@ impl Numbered {
             }
         }
         // A component is named by its smallest cluster, and that by its smallest document.
-        let name = clustered.iter().map(|(_, least)| *least).min().unwrap_or(NONE);
-        let mut component_of = vec![NONE; docs.len()];
+        let name = clustered.iter().map(|(_, least)| *least).min();
+        let mut component_of = vec![Packed::NONE; docs.len()];
         let mut members = Vec::with_capacity(clustered.len());
         for (at, _) in &clustered {
-            component_of[*at as usize] = name;
-            members.push((name, *at));
+            component_of[at.index()] = name.into();
+            members.extend(name.map(|name| (name, *at)));
         }
         let links = links.iter().filter_map(|(from, to)| Some((place_of(*from)?, place_of(*to)?))).collect();
         let web = Web::new(site_of, clustered);
         // As in the whole web, links to pages that are only near are not counted.
-        let linked = (0u32..).zip(&pages).filter(|(_, page)| page.linked_from > 0 && page.cluster.is_some());
+        let linked = DocId::MIN
+            .onward()
+            .zip(&pages)
+            .filter(|(_, page)| page.linked_from > 0 && page.cluster.is_some());
         let linked_from = LinkedFrom(linked.map(|(at, page)| (at, page.linked_from)).collect());
-        let near =
-            (0u32..).zip(&pages).flat_map(|(at, page)| page.near.iter().map(move |place| (at, *place)));
-        let mut near: Vec<(u32, (u32, u32))> = near.collect();
+        let near = DocId::MIN
+            .onward()
+            .zip(&pages)
+            .flat_map(|(at, page)| page.near.iter().map(move |place| (at, *place)));
+        let mut near: Vec<(DocId, (u32, u32))> = near.collect();
         near.sort_unstable();
         near.dedup();
         Ok(Numbered { docs, sites, pages, links, web, known_sites, component_of, members, linked_from, near })
+    }
+
+    /// The number that a site had before; -1 for none.
+    fn site_number(&self, site: Option<SiteId>) -> i64 {
+        site.and_then(|site| self.sites.get(site.index()).copied()).unwrap_or(-1)
     }
 
     fn batch(&self, growth: Growth) -> Batch<'_> {
@@ -181,16 +190,15 @@ impl Numbered {
 }
 
 impl Material for Numbered {
-    fn documents(&self, visit: &mut dyn FnMut(&DocumentRow<'_>)) -> Result<(), SimilarError> {
-        for (doc, page) in (0u32..).zip(&self.pages) {
-            visit(&DocumentRow {
+    fn documents(&self, visit: &mut dyn FnMut(&Seen<'_>)) -> Result<(), SimilarError> {
+        for (doc, page) in DocId::MIN.onward().zip(&self.pages) {
+            visit(&Seen {
                 doc,
                 url: page.url.as_deref(),
                 title: page.title.as_deref(),
                 bytes: page.bytes,
                 fetched_at: page.fetched_at,
                 text_fp: page.text_fp,
-                ..DocumentRow::default()
             });
         }
         Ok(())
@@ -205,16 +213,17 @@ impl Material for Numbered {
 pub fn regions(component: Component, growth: Growth) -> Result<Vec<RegionRow>, SimilarError> {
     let numbered = Numbered::new(component)?;
     let (pages, groups) = numbered.batch(growth).copies()?;
+    let site_number = |site: Option<SiteId>| numbered.site_number(site);
     let mut rows = Vec::new();
     for (group, found) in (0..).zip(&groups) {
         for (replica, of) in (0..).zip(&found.replicas) {
-            let path = |doc: u32| place::path(pages.info(doc).url);
+            let path = |doc: DocId| place::path(pages.info(doc).url);
             let region = tolerant::region(of, path);
             let mut own = BTreeMap::new();
             for member in of.own_pages() {
                 *own.entry(place::folder(path(member.doc)).to_owned()).or_default() += 1;
             }
-            let site = numbered.sites.get(region.site as usize).copied().unwrap_or(-1);
+            let site = site_number(region.site);
             rows.push(RegionRow { group, replica, site, folder: region.folder, own });
         }
     }
@@ -224,9 +233,10 @@ pub fn regions(component: Component, growth: Growth) -> Result<Vec<RegionRow>, S
 /// The collections of a component. Pages near it say which replicas of its [`regions`] they are near.
 pub fn collections(component: Component, growth: Growth) -> Result<Vec<Collection>, SimilarError> {
     let numbered = Numbered::new(component)?;
-    let doc = |at: u32| numbered.docs[at as usize];
+    let doc = |at: DocId| numbered.docs[at.index()];
     let described = numbered.batch(growth).groups()?;
-    Ok((0..)
+    Ok(CollectionId::MIN
+        .onward()
         .zip(described)
         .map(|(number, described)| {
             let replicas = described.group.replicas.iter().enumerate();
@@ -236,13 +246,15 @@ pub fn collections(component: Component, growth: Growth) -> Result<Vec<Collectio
                     .clone()
                     .map(|(at, replica)| {
                         let row = described.replica_row(number, at);
-                        let site = numbered.sites.get(replica.site as usize).copied().unwrap_or(-1);
+                        let site = numbered.site_number(replica.site);
                         let root = doc(row.root_doc);
                         (row, site, root)
                     })
                     .collect(),
                 members: replicas
-                    .flat_map(|(at, replica)| replica.members.iter().map(move |member| (at as u32, member)))
+                    .flat_map(|(at, replica)| {
+                        replica.members.iter().map(move |member| (ReplicaId::at(at), member))
+                    })
                     .map(|(replica, member)| MemberRow {
                         replica,
                         slot: member.slot,
@@ -266,24 +278,27 @@ pub fn components(
     let mut documents = documents.to_vec();
     documents.sort_unstable();
     documents.dedup_by_key(|entry| entry.0);
-    let place_of = |doc: i64| documents.binary_search_by_key(&doc, |entry| entry.0).ok().map(|at| at as u32);
+    let place_of = |doc: i64| documents.binary_search_by_key(&doc, |entry| entry.0).ok().map(DocId::at);
     let mut sites: Vec<i64> = documents.iter().filter_map(|entry| entry.2).collect();
     sites.sort_unstable();
     sites.dedup();
     let site = |site: Option<i64>| {
-        site.and_then(|site| sites.binary_search(&site).ok()).map_or(NONE, |at| at as u32)
+        Packed::from(site.and_then(|site| sites.binary_search(&site).ok()).map(SiteId::at))
     };
-    let site_of: Vec<u32> = documents.iter().map(|entry| site(entry.2)).collect();
-    let clustered: Vec<(u32, u32)> =
-        (0u32..).zip(&documents).filter_map(|(at, entry)| Some((at, place_of(entry.1)?))).collect();
+    let site_of: Vec<Packed<SiteId>> = documents.iter().map(|entry| site(entry.2)).collect();
+    let clustered: Vec<(DocId, DocId)> = DocId::MIN
+        .onward()
+        .zip(&documents)
+        .filter_map(|(at, entry)| Some((at, place_of(entry.1)?)))
+        .collect();
     let web = Web::new(site_of, clustered);
-    let links: Vec<(u32, u32)> =
+    let links: Vec<(DocId, DocId)> =
         links.iter().filter_map(|(from, to)| Some((place_of(*from)?, place_of(*to)?))).collect();
     let open = || -> Result<Links<'_>, SimilarError> { Ok(Box::new(links.iter().map(|link| Ok(*link)))) };
     let found = component::components(&web, &open, growth, resources)?;
-    Ok((0..web.documents())
-        .filter(|&at| web.cluster(at) == at && found.component(at) != NONE)
-        .map(|at| (documents[at as usize].0, documents[found.component(at) as usize].0))
+    Ok(DocId::range(0..web.documents())
+        .filter(|&at| web.cluster(at) == at)
+        .filter_map(|at| Some((documents[at.index()].0, documents[found.component(at)?.index()].0)))
         .collect())
 }
 

@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use onionskin_core::DocId;
+
 /// The part of an address that begins with the path; `/` when there is none.
 ///
 /// ```
@@ -91,7 +93,7 @@ pub fn bare(path: &str) -> &str {
 /// Numbers the places of one site's pages, so that copies of a page are in different ones where their folders tell why.
 /// Pages are a trivial cluster and a path each. A folder is a place of its own when at least three in ten of the pages below it have a copy in
 /// a corresponding folder; a licence that stands in two folders does not make them copies of each other.
-pub fn places(pages: &[(u32, &str)]) -> Vec<u32> {
+pub fn places(pages: &[(DocId, &str)]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..pages.len()).collect();
     order.sort_by_key(|&at| pages[at]);
     // Pages that say: what is here has a copy in a corresponding folder.
@@ -182,7 +184,9 @@ mod tests {
     }
 
     fn check_places(pages: &[(u32, &str)], expected: &[u32]) {
-        assert_eq!(places(pages), expected, "{pages:?}");
+        let pages: Vec<(DocId, &str)> =
+            pages.iter().map(|(cluster, path)| (DocId(*cluster), *path)).collect();
+        assert_eq!(places(&pages), expected, "{pages:?}");
     }
 
     #[test]

@@ -23,13 +23,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::Merge;
-use crate::component::{self, NONE, Web};
+use crate::component::{self, Web};
 use crate::grow::Growth;
+use onionskin_core::{DocId, Packed, SiteId};
 use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::stage::{self, Done, Step, Work};
 use onionskin_store::staging::StageKind;
-use onionskin_store::table::{CollectionGroupRow, CollectionRow};
+use onionskin_store::table::{CollectionGroupRow, CollectionRow, document};
 use onionskin_store::{
     Atlas, Manifest, MemoryBudget, Progress, Stage, StageName, StageParams, StageRecord, Table, TableName,
     TooLittleMemory,
@@ -352,7 +353,7 @@ impl Run<'_, '_, '_> {
             |doc, least| {
                 clustered += 1;
                 clusters += u64::from(doc == least);
-                Ok(staging.raw::<(u32, u32)>(TRIVIAL)?.push(&(doc, least))?)
+                Ok(staging.raw::<(DocId, DocId)>(TRIVIAL)?.push(&(doc, least))?)
             },
         )?;
         self.0.state.counts.trivial_clusters = clusters;
@@ -362,14 +363,14 @@ impl Run<'_, '_, '_> {
 
     /// Clusters and sites of all documents.
     fn web(&self) -> Result<Web, SimilarError> {
-        let mut sites = vec![NONE; usize::try_from(self.0.stage.documents).unwrap_or(usize::MAX)];
-        for batch in self.0.stage.atlas.documents()?.only(&["site"]) {
-            for row in batch?.rows() {
-                *dense(&mut sites, row.doc)? = row.site.unwrap_or(NONE);
+        let mut sites = vec![Packed::NONE; usize::try_from(self.0.stage.documents).unwrap_or(usize::MAX)];
+        for batch in self.0.stage.atlas.documents()?.select::<(document::Doc, document::Site)>() {
+            for (doc, site) in batch?.rows() {
+                *dense(&mut sites, doc)? = site.into();
             }
         }
         let mut failed = None;
-        let trivial = self.0.staging.raw_records::<(u32, u32)>(TRIVIAL);
+        let trivial = self.0.staging.raw_records::<(DocId, DocId)>(TRIVIAL);
         let clustered = trivial.map_while(|record| match record {
             Ok(record) => Some(record),
             Err(error) => {
@@ -396,36 +397,38 @@ impl Run<'_, '_, '_> {
         counts.edges = found.edges;
         counts.bridged = found.bridged;
         counts.components = found.components;
-        for doc in 0..web.documents() {
-            let component = found.component(web.cluster(doc));
-            if component != NONE {
-                self.0.staging.raw::<(u32, u32)>(MEMBERS)?.push(&(doc, component))?;
+        for doc in DocId::range(0..web.documents()) {
+            if let Some(component) = found.component(web.cluster(doc)) {
+                self.0.staging.raw::<(DocId, DocId)>(MEMBERS)?.push(&(doc, component))?;
             }
         }
         // How many other sites link to each page that may become a root.
         let sort = SortParams::new(&resources.work_dir, resources.memory).dedup();
-        let mut linked = Sorter::<(u32, u32)>::new(sort)?;
+        let mut linked = Sorter::<(DocId, SiteId)>::new(sort)?;
         for link in links()? {
             let (source, destination) = link?;
             let (from, to) = (web.site(source), web.site(destination));
-            if from != to && from != NONE && found.component(web.cluster(destination)) != NONE {
-                linked.push((destination, from))?;
+            if let Some(site) = from
+                && from != to
+                && found.component(web.cluster(destination)).is_some()
+            {
+                linked.push((destination, site))?;
             }
         }
-        let mut current: Option<(u32, u32)> = None;
+        let mut current: Option<(DocId, u32)> = None;
         for entry in linked.finish()? {
             let (doc, _) = entry?;
             match &mut current {
                 Some((at, n)) if *at == doc => *n += 1,
                 _ => {
                     if let Some(done) = current.replace((doc, 1)) {
-                        self.0.staging.raw::<(u32, u32)>(LINKED)?.push(&done)?;
+                        self.0.staging.raw::<(DocId, u32)>(LINKED)?.push(&done)?;
                     }
                 }
             }
         }
         if let Some(done) = current {
-            self.0.staging.raw::<(u32, u32)>(LINKED)?.push(&done)?;
+            self.0.staging.raw::<(DocId, u32)>(LINKED)?.push(&done)?;
         }
         Ok(())
     }
@@ -442,20 +445,20 @@ impl Run<'_, '_, '_> {
 }
 
 /// The place of a document in a list of all; numbers that are not dense, which only another program can have written, are an error.
-fn dense<T>(list: &mut [T], doc: u32) -> Result<&mut T, SimilarError> {
+fn dense<T>(list: &mut [T], doc: DocId) -> Result<&mut T, SimilarError> {
     let documents = list.len();
     let words = || format!("documents: number {doc}, but there are {documents}");
-    list.get_mut(doc as usize).ok_or_else(|| SimilarError::Parameters(words()))
+    list.get_mut(doc.index()).ok_or_else(|| SimilarError::Parameters(words()))
 }
 
 /// Links as source and destination.
-pub(crate) type Links<'a> = Box<dyn Iterator<Item = Result<(u32, u32), SimilarError>> + 'a>;
+pub(crate) type Links<'a> = Box<dyn Iterator<Item = Result<(DocId, DocId), SimilarError>> + 'a>;
 
 /// The links of an atlas; those that lead out of its documents, which only another program can have written, are an error.
 fn open_links(atlas: &Atlas, documents: u32) -> Result<Links<'_>, SimilarError> {
     Ok(Box::new(atlas.links()?.map(move |link| {
         let (source, destination) = link?;
-        if source.max(destination) >= documents {
+        if source.max(destination).get() >= documents {
             let words = format!("links: {source} to {destination}, but the atlas has {documents} documents");
             return Err(SimilarError::Parameters(words));
         }

@@ -5,6 +5,7 @@
 //! sources in order, so that counting them takes one number. Destinations of one pair are gathered and sorted by themselves; a pair
 //! with more of them than fit goes through a second sort.
 
+use onionskin_core::DocId;
 use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::sort::{SortParams, Sorter};
 
@@ -12,9 +13,9 @@ use onionskin_store::sort::{SortParams, Sorter};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkSummary {
     /// The cluster that links.
-    pub from: u32,
+    pub from: DocId,
     /// The cluster that is linked to.
-    pub to: u32,
+    pub to: DocId,
     /// Pages of `from` that link to at least one page of `to`: s.
     pub sources: u32,
     /// Pages of `to` that are linked from at least one page of `from`: d.
@@ -35,7 +36,7 @@ pub struct SummaryStats {
 /// Takes links in any order.
 #[derive(Debug)]
 pub struct Summarizer {
-    links: Sorter<((u32, u32), (u32, u32))>,
+    links: Sorter<((DocId, DocId), (u32, u32))>,
     resources: Resources,
 }
 
@@ -46,11 +47,12 @@ impl Summarizer {
         Ok(Summarizer { links: Sorter::new(sort)?, resources: resources.clone() })
     }
 
-    /// A link between pages of two clusters.
+    /// A link between pages of two clusters, known by their smallest documents. Source and
+    /// destination are numbers of what is counted.
     #[inline]
     pub fn push(
         &mut self,
-        (from, to): (u32, u32),
+        (from, to): (DocId, DocId),
         (source, destination): (u32, u32),
     ) -> Result<(), SimilarError> {
         Ok(self.links.push(((from, to), (source, destination)))?)

@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use onionskin_core::{DocId, SiteId};
+
 use crate::check::{Demands, check};
 use crate::graph::{Graph, Page};
 use crate::grow::{Growth, grow};
@@ -39,12 +41,13 @@ pub(crate) fn graph(text: &str) -> Named {
         |values: BTreeSet<String>| (0u32..).zip(values).map(|(n, v)| (v, n)).collect::<BTreeMap<_, _>>();
     let sites = number(names.iter().map(|name| part(name, 0)).collect());
     let clusters = number(names.iter().map(|name| part(name, 1)).collect());
-    let pages = (0..)
+    let pages = DocId::MIN
+        .onward()
         .zip(&names)
         .map(|(doc, name)| Page {
             doc,
-            cluster: clusters[&part(name, 1)],
-            site: sites[&part(name, 0)],
+            cluster: DocId(clusters[&part(name, 1)]),
+            site: SiteId(sites[&part(name, 0)]).into(),
             linked_from: linked_from.get(name).copied().unwrap_or(0),
         })
         .collect();
@@ -60,7 +63,7 @@ pub(crate) fn words(named: &Named, group: &Group) -> String {
             .members
             .iter()
             .map(|member| {
-                let name = &named.names[member.doc as usize];
+                let name = &named.names[member.doc.index()];
                 match member.role {
                     Role::Copy => name.clone(),
                     Role::Virtual => format!("({name})"),

@@ -13,6 +13,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use onionskin_core::{DocId, Packed, SiteId, SlotId};
+
 use crate::graph::Graph;
 use crate::grow::principal;
 use crate::model::{Group, Member, Replica, Role};
@@ -31,9 +33,9 @@ const COMPARED_COPIES: usize = 256;
 /// Pages of one site that belong together.
 #[derive(Clone, Debug)]
 struct Piece {
-    site: u32,
+    site: Packed<SiteId>,
     /// Cluster and page, sorted. A cluster comes twice where the collection has copies inside.
-    pages: Vec<(u32, u32)>,
+    pages: Vec<(DocId, u32)>,
     /// Second addresses of those, with the page that has the first.
     aliases: Vec<(u32, u32)>,
 }
@@ -48,13 +50,13 @@ pub fn assemble(graph: &Graph, paths: &[&str]) -> Vec<Group> {
 }
 
 fn pieces(graph: &Graph, paths: &[&str]) -> Vec<Piece> {
-    let mut by_site: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut by_site: BTreeMap<Packed<SiteId>, Vec<u32>> = BTreeMap::new();
     for (index, page) in (0..).zip(graph.pages()) {
         by_site.entry(page.site).or_default().push(index);
     }
     let mut pieces = Vec::new();
     for (site, pages) in by_site {
-        let located: Vec<(u32, &str)> =
+        let located: Vec<(DocId, &str)> =
             pages.iter().map(|&page| (graph.page(page).cluster, paths[page as usize])).collect();
         let mut by_place: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
         for (page, number) in pages.into_iter().zip(place::places(&located)) {
@@ -89,13 +91,13 @@ fn join_parts(mut places: Vec<Vec<u32>>, paths: &[&str]) -> Vec<Vec<u32>> {
     joined
 }
 
-fn piece(graph: &Graph, paths: &[&str], site: u32, pages: &[u32]) -> Piece {
+fn piece(graph: &Graph, paths: &[&str], site: Packed<SiteId>, pages: &[u32]) -> Piece {
     // The address that most pages link to, then the shortest, then the first, has the page; others are second addresses of it.
     let rank = |page: u32| {
         let path = paths[page as usize];
         (std::cmp::Reverse(graph.into(page).len()), path.len(), page)
     };
-    let mut best: BTreeMap<(u32, &str), u32> = BTreeMap::new();
+    let mut best: BTreeMap<(DocId, &str), u32> = BTreeMap::new();
     let key = |page: u32| (graph.page(page).cluster, place::bare(paths[page as usize]));
     for &page in pages {
         let slot = best.entry(key(page)).or_insert(page);
@@ -105,7 +107,7 @@ fn piece(graph: &Graph, paths: &[&str], site: u32, pages: &[u32]) -> Piece {
     }
     let aliases =
         pages.iter().map(|&page| (best[&key(page)], page)).filter(|(first, page)| first != page).collect();
-    let mut own: Vec<(u32, u32)> = best.into_iter().map(|((cluster, _), page)| (cluster, page)).collect();
+    let mut own: Vec<(DocId, u32)> = best.into_iter().map(|((cluster, _), page)| (cluster, page)).collect();
     own.sort_unstable();
     Piece { site, pages: own, aliases }
 }
@@ -140,7 +142,7 @@ fn is_alike(one: &Piece, other: &Piece) -> bool {
 /// need be looked at; pages that very many have tell nothing, and are passed over where there are others.
 fn cohesive(pieces: &[Piece]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].pages.len() > 1).collect();
-    let mut having: HashMap<u32, Vec<usize>> = HashMap::new();
+    let mut having: HashMap<DocId, Vec<usize>> = HashMap::new();
     for &at in &order {
         for copies in pieces[at].pages.chunk_by(|a, b| a.0 == b.0) {
             having.entry(copies[0].0).or_default().push(at);
@@ -174,9 +176,9 @@ fn cohesive(pieces: &[Piece]) -> Vec<Vec<usize>> {
 }
 
 /// Pieces that are not taken and have a page of this one.
-fn neighbours(piece: &Piece, having: &mut HashMap<u32, Vec<usize>>, taken: &[bool]) -> Vec<usize> {
-    let clusters: Vec<u32> = piece.pages.chunk_by(|a, b| a.0 == b.0).map(|copies| copies[0].0).collect();
-    let len = |having: &HashMap<u32, Vec<usize>>, cluster: &u32| having.get(cluster).map_or(0, Vec::len);
+fn neighbours(piece: &Piece, having: &mut HashMap<DocId, Vec<usize>>, taken: &[bool]) -> Vec<usize> {
+    let clusters: Vec<DocId> = piece.pages.chunk_by(|a, b| a.0 == b.0).map(|copies| copies[0].0).collect();
+    let len = |having: &HashMap<DocId, Vec<usize>>, cluster: &DocId| having.get(cluster).map_or(0, Vec::len);
     let telling = clusters.iter().filter(|cluster| len(having, cluster) <= POPULAR).count();
     let mut near: Vec<usize> = Vec::new();
     for cluster in clusters {
@@ -192,8 +194,8 @@ fn neighbours(piece: &Piece, having: &mut HashMap<u32, Vec<usize>>, taken: &[boo
 }
 
 /// Gives every page of the pieces a key, so that pages with the same one correspond: its cluster, and which of the copies inside the collection it is.
-fn correspondence(pieces: &[&Piece], paths: &[&str]) -> Vec<Vec<(u32, u32)>> {
-    let mut most: BTreeMap<u32, (usize, usize)> = BTreeMap::new();
+fn correspondence(pieces: &[&Piece], paths: &[&str]) -> Vec<Vec<(DocId, u32)>> {
+    let mut most: BTreeMap<DocId, (usize, usize)> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate() {
         for copies in piece.pages.chunk_by(|a, b| a.0 == b.0) {
             let (n, _) = most.get(&copies[0].0).copied().unwrap_or_default();
@@ -202,7 +204,7 @@ fn correspondence(pieces: &[&Piece], paths: &[&str]) -> Vec<Vec<(u32, u32)>> {
             }
         }
     }
-    let reference = |cluster: u32| -> Vec<u32> {
+    let reference = |cluster: DocId| -> Vec<u32> {
         let (_, at) = most[&cluster];
         let pages = &pieces[at].pages;
         let start = pages.partition_point(|page| page.0 < cluster);
@@ -248,7 +250,7 @@ fn group(graph: &Graph, paths: &[&str], pieces: &[Piece], members: &[usize]) -> 
     let pieces: Vec<&Piece> = members.iter().map(|&at| &pieces[at]).collect();
     let keys = correspondence(&pieces, paths);
     // How many have a page, and its first document.
-    let mut having: BTreeMap<(u32, u32), (u32, u32)> = BTreeMap::new();
+    let mut having: BTreeMap<(DocId, u32), (u32, u32)> = BTreeMap::new();
     for (piece, keys) in pieces.iter().zip(&keys) {
         for (&(_, page), &key) in piece.pages.iter().zip(keys) {
             let (n, first) = having.entry(key).or_insert((0, page));
@@ -259,14 +261,15 @@ fn group(graph: &Graph, paths: &[&str], pieces: &[Piece], members: &[usize]) -> 
     if having.values().filter(|(n, _)| *n > 1).count() < 2 {
         return None;
     }
-    let mut order: Vec<(u32, u32)> = having.keys().copied().collect();
+    let mut order: Vec<(DocId, u32)> = having.keys().copied().collect();
     order.sort_by_key(|key| (having[key].0 < 2, having[key].1));
-    let slot_of: HashMap<(u32, u32), u32> = (0..).zip(&order).map(|(slot, key)| (*key, slot)).collect();
+    let slot_of: HashMap<(DocId, u32), SlotId> =
+        SlotId::MIN.onward().zip(&order).map(|(slot, key)| (*key, slot)).collect();
     let mut replicas: Vec<Replica> = pieces
         .iter()
         .zip(&keys)
         .map(|(piece, keys)| {
-            let slot_of_page: HashMap<u32, u32> =
+            let slot_of_page: HashMap<u32, SlotId> =
                 piece.pages.iter().zip(keys).map(|(&(_, page), key)| (page, slot_of[key])).collect();
             let own = piece.pages.iter().zip(keys).map(|(&(_, page), key)| Member {
                 slot: slot_of[key],
@@ -280,12 +283,12 @@ fn group(graph: &Graph, paths: &[&str], pieces: &[Piece], members: &[usize]) -> 
             });
             let mut members: Vec<Member> = own.chain(aliases).collect();
             members.sort_unstable();
-            Replica { site: piece.site, members }
+            Replica { site: piece.site.get(), members }
         })
         .collect();
     replicas.sort_by_key(|replica| replica.members.iter().map(|member| member.doc).min());
-    let mut group = Group { slots: order.len() as u32, root: 0, principal: 0, replicas };
-    let path_of = |doc: u32| graph.index_of(doc).map_or("/", |index| paths[index as usize]);
+    let mut group = Group { slots: order.len() as u32, root: SlotId::MIN, principal: 0, replicas };
+    let path_of = |doc: DocId| graph.index_of(doc).map_or("/", |index| paths[index as usize]);
     choose_root(&mut group, |doc| linked_from(graph, doc), path_of);
     group.principal = principal(graph, group.root, &group.replicas, |replica| {
         place::common_folder(replica.own_pages().map(|member| path_of(member.doc))).matches('/').count()
@@ -293,7 +296,7 @@ fn group(graph: &Graph, paths: &[&str], pieces: &[Piece], members: &[usize]) -> 
     Some(group)
 }
 
-fn linked_from(graph: &Graph, doc: u32) -> u32 {
+fn linked_from(graph: &Graph, doc: DocId) -> u32 {
     graph.index_of(doc).map_or(0, |index| graph.page(index).linked_from)
 }
 
@@ -301,8 +304,8 @@ fn linked_from(graph: &Graph, doc: u32) -> u32 {
 /// the one that stands highest, an index page before others.
 pub fn choose_root<'a>(
     group: &mut Group,
-    linked_from: impl Fn(u32) -> u32,
-    path_of: impl Fn(u32) -> &'a str,
+    linked_from: impl Fn(DocId) -> u32,
+    path_of: impl Fn(DocId) -> &'a str,
 ) {
     // Copies, sites that link there, and how high it stands: folders, whether it is an index page, length.
     let mut rank: Vec<(u32, u64, (usize, bool, usize))> =
@@ -313,31 +316,31 @@ pub fn choose_root<'a>(
         for member in replica.own_pages().filter(|member| member.role != Role::Alias) {
             let path = path_of(member.doc);
             let place = (path.matches('/').count().saturating_sub(depth), !place::is_index(path), path.len());
-            let (n, linked, highest) = &mut rank[member.slot as usize];
+            let (n, linked, highest) = &mut rank[member.slot.index()];
             *n += 1;
             *linked += u64::from(linked_from(member.doc));
             *highest = (*highest).min(place);
         }
     }
-    let candidates = (0..group.slots).filter(|&slot| rank[slot as usize].0 > 1);
+    let candidates = SlotId::range(0..group.slots).filter(|slot| rank[slot.index()].0 > 1);
     let best = candidates.max_by_key(|&slot| {
-        let (_, linked, highest) = rank[slot as usize];
+        let (_, linked, highest) = rank[slot.index()];
         (linked, std::cmp::Reverse((highest, slot)))
     });
-    group.root = best.unwrap_or(0);
+    group.root = best.unwrap_or_default();
 }
 
 /// Where a replica stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
     /// Its site.
-    pub site: u32,
+    pub site: Option<SiteId>,
     /// The folder that its pages are in.
     pub folder: String,
 }
 
 /// The region of a replica; `path_of` gives the paths of its pages.
-pub fn region<'a>(replica: &Replica, path_of: impl Fn(u32) -> &'a str) -> Region {
+pub fn region<'a>(replica: &Replica, path_of: impl Fn(DocId) -> &'a str) -> Region {
     let folder = place::common_folder(replica.own_pages().map(|member| path_of(member.doc)));
     Region { site: replica.site, folder: folder.to_owned() }
 }
@@ -346,7 +349,7 @@ pub fn region<'a>(replica: &Replica, path_of: impl Fn(u32) -> &'a str) -> Region
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearby<'a> {
     /// The document.
-    pub doc: u32,
+    pub doc: DocId,
     /// Its path.
     pub path: &'a str,
 }
@@ -357,16 +360,17 @@ pub fn take_in<'a>(
     group: &mut Group,
     replica: usize,
     nearby: &[Nearby<'a>],
-    path_of: impl Fn(u32) -> &'a str,
+    path_of: impl Fn(DocId) -> &'a str,
 ) -> (u64, u64) {
     let folders = (replica != group.principal).then(|| alignment(group, replica, &path_of)).flatten();
-    let mut slot_at: HashMap<&str, u32> = HashMap::new();
+    let mut slot_at: HashMap<&str, SlotId> = HashMap::new();
     if folders.is_some() {
         for member in group.replicas[group.principal].own_pages() {
             slot_at.insert(path_of(member.doc), member.slot);
         }
     }
-    let mut taken: BTreeSet<u32> = group.replicas[replica].members.iter().map(|member| member.slot).collect();
+    let mut taken: BTreeSet<SlotId> =
+        group.replicas[replica].members.iter().map(|member| member.slot).collect();
     let (mut changed, mut added) = (0, 0);
     let mut new: Vec<Member> = Vec::new();
     for page in nearby {
@@ -381,7 +385,7 @@ pub fn take_in<'a>(
             }
             None => {
                 added += 1;
-                new.push(Member { slot: group.slots, doc: page.doc, role: Role::Added });
+                new.push(Member { slot: SlotId(group.slots), doc: page.doc, role: Role::Added });
                 group.slots += 1;
             }
         }
@@ -396,7 +400,7 @@ pub fn take_in<'a>(
 pub fn alignment<'a>(
     group: &Group,
     replica: usize,
-    path_of: impl Fn(u32) -> &'a str,
+    path_of: impl Fn(DocId) -> &'a str,
 ) -> Option<(String, String)> {
     let principal = &group.replicas[group.principal];
     let mut votes: HashMap<(&str, &str), usize> = HashMap::new();
@@ -414,20 +418,20 @@ pub fn alignment<'a>(
 
 /// Puts changed pages of two clusters at one place into one slot: where a replica has a page at the place of a slot of the principal that it lacks,
 /// it is that page, changed.
-pub fn align_changed<'a>(group: &mut Group, path_of: impl Fn(u32) -> &'a str) {
+pub fn align_changed<'a>(group: &mut Group, path_of: impl Fn(DocId) -> &'a str) {
     for replica in 0..group.replicas.len() {
         if replica == group.principal {
             continue;
         }
         let Some((there, here)) = alignment(group, replica, &path_of) else { continue };
-        let slot_at: HashMap<&str, u32> = group.replicas[group.principal]
+        let slot_at: HashMap<&str, SlotId> = group.replicas[group.principal]
             .own_pages()
             .filter(|member| member.role != Role::Alias)
             .map(|member| (path_of(member.doc), member.slot))
             .collect();
-        let principal_has: BTreeSet<u32> =
+        let principal_has: BTreeSet<SlotId> =
             group.replicas[group.principal].members.iter().map(|member| member.slot).collect();
-        let mut taken: BTreeSet<u32> =
+        let mut taken: BTreeSet<SlotId> =
             group.replicas[replica].members.iter().map(|member| member.slot).collect();
         for member in &mut group.replicas[replica].members {
             if principal_has.contains(&member.slot) || matches!(member.role, Role::Virtual | Role::Alias) {
@@ -449,26 +453,27 @@ pub fn align_changed<'a>(group: &mut Group, path_of: impl Fn(u32) -> &'a str) {
 
 /// Numbers slots anew so that each has a page.
 pub(crate) fn drop_empty_slots(group: &mut Group) {
-    let used: BTreeSet<u32> =
+    let used: BTreeSet<SlotId> =
         group.replicas.iter().flat_map(|replica| &replica.members).map(|member| member.slot).collect();
-    let number: HashMap<u32, u32> = (0..).zip(&used).map(|(number, slot)| (*slot, number)).collect();
+    let number: HashMap<SlotId, SlotId> =
+        SlotId::MIN.onward().zip(&used).map(|(number, slot)| (*slot, number)).collect();
     for member in group.replicas.iter_mut().flat_map(|replica| &mut replica.members) {
         member.slot = number[&member.slot];
     }
-    group.root = number.get(&group.root).copied().unwrap_or(0);
+    group.root = number.get(&group.root).copied().unwrap_or_default();
     group.slots = used.len() as u32;
 }
 
 /// Marks what replicas link to on the principal and do not have themselves. `links` are from pages of the replica to pages of the
 /// principal.
-pub fn mark_virtual(group: &mut Group, replica: usize, links: impl IntoIterator<Item = u32>) -> u64 {
+pub fn mark_virtual(group: &mut Group, replica: usize, links: impl IntoIterator<Item = DocId>) -> u64 {
     if replica == group.principal {
         return 0;
     }
-    let slot_of: HashMap<u32, u32> =
+    let slot_of: HashMap<DocId, SlotId> =
         group.replicas[group.principal].own_pages().map(|member| (member.doc, member.slot)).collect();
     let members = &mut group.replicas[replica].members;
-    let mut taken: BTreeSet<u32> = members.iter().map(|member| member.slot).collect();
+    let mut taken: BTreeSet<SlotId> = members.iter().map(|member| member.slot).collect();
     let before = members.len();
     for doc in links {
         if let Some(&slot) = slot_of.get(&doc)

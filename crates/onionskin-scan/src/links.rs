@@ -7,6 +7,7 @@
 //! An address that was scanned more than once belongs to its first document. A link that stands twice in a page is one link; a
 //! link from a page to itself is a link.
 
+use onionskin_core::DocId;
 use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 use onionskin_store::stage::Work;
@@ -30,7 +31,8 @@ pub(super) fn resolve(work: &mut Work<'_, Scan>, memory: MemoryBudget) -> Result
     let links = sorted(&work.staging, LINKS, share)?;
     let mut spilled = addresses.stats().spilled_bytes + links.stats().spilled_bytes;
 
-    let mut resolved = Sorter::<(u32, u32)>::new(SortParams::new(work.staging.work_dir(), share).dedup())?;
+    let mut resolved =
+        Sorter::<(DocId, DocId)>::new(SortParams::new(work.staging.work_dir(), share).dedup())?;
     let mut addresses = SortedCursor::new(addresses);
     for link in links {
         let (wanted, src) = link?;
@@ -57,9 +59,13 @@ pub(super) fn resolve(work: &mut Work<'_, Scan>, memory: MemoryBudget) -> Result
     Ok(())
 }
 
-fn sorted(staging: &Staging, name: &str, share: MemoryBudget) -> Result<SortedStream<(u64, u32)>, ScanError> {
+fn sorted(
+    staging: &Staging,
+    name: &str,
+    share: MemoryBudget,
+) -> Result<SortedStream<(u64, DocId)>, ScanError> {
     let mut sorter = Sorter::new(SortParams::new(staging.work_dir(), share))?;
-    let mut records = staging.raw_records::<(u64, u32)>(name);
+    let mut records = staging.raw_records::<(u64, DocId)>(name);
     while let Some(block) = records.next_block().map_err(StagingError::from)? {
         sorter.push_slice(block)?;
     }

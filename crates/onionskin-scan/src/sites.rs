@@ -5,7 +5,7 @@
 //! table grows, the old and the new one are in memory. This is the one thing in a scan that grows with
 //! the web.
 
-use onionskin_core::FingerprintTable;
+use onionskin_core::{FingerprintTable, SiteId};
 use xxhash_rust::xxh3::xxh3_64;
 
 pub(super) struct Sites {
@@ -28,17 +28,17 @@ impl Sites {
     }
 
     /// The number of a host, and whether it is new.
-    pub fn number(&mut self, host: &str) -> (u32, bool) {
+    pub fn number(&mut self, host: &str) -> (SiteId, bool) {
         let fingerprint = xxh3_64(host.as_bytes());
         let known = self.numbers.get(fingerprint);
         if known != 0 {
-            return (known - 1, false);
+            return (SiteId(known - 1), false);
         }
         if self.numbers.len() == self.numbers.capacity() {
             self.numbers.grow();
         }
         self.numbers.insert(fingerprint, self.len() + 1);
-        (self.len() - 1, true)
+        (SiteId(self.len() - 1), true)
     }
 }
 
@@ -51,7 +51,7 @@ mod tests {
         let mut sites = Sites::new();
         for round in 0..2 {
             for i in 0..5_000 {
-                assert_eq!(sites.number(&format!("host{i}.example")), (i, round == 0));
+                assert_eq!(sites.number(&format!("host{i}.example")), (SiteId(i), round == 0));
             }
         }
         assert_eq!(sites.len(), 5_000);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::cancel::{self, Cancel};
 use onionskin_store::staging::StageKind;
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind, Method, PairRow};
@@ -30,7 +31,7 @@ pub fn scan_into(inputs: &[&Path], atlas: &Path, recipe: &str) {
 /// A pair that shares nine of its chunks, or all when it is exact.
 pub fn pair(a: u32, b: u32, resemblance: f64, method: Method) -> PairRow {
     let (containment_a, containment_b) = (resemblance, resemblance);
-    PairRow { a, b, shared: 9, resemblance, containment_a, containment_b, method }
+    PairRow { a: DocId(a), b: DocId(b), shared: 9, resemblance, containment_a, containment_b, method }
 }
 
 /// Puts pairs and clusters into an atlas, as a search would. The first member of a cluster is its centre.
@@ -43,9 +44,9 @@ pub fn write_similar(atlas: &Path, threshold: Option<f64>, pairs: &[PairRow], cl
     for pair in pairs {
         staging.pairs().unwrap().push(pair).unwrap();
     }
-    for (cluster, members) in (0..).zip(clusters) {
-        let centre = members[0];
-        let mut sorted = members.clone();
+    for (cluster, members) in ClusterId::MIN.onward().zip(clusters) {
+        let mut sorted: Vec<DocId> = members.iter().copied().map(DocId).collect();
+        let centre = sorted[0];
         sorted.sort_unstable();
         for doc in sorted {
             let is_centre = doc == centre;

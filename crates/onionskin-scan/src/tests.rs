@@ -2,8 +2,8 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use onionskin_core::Analyzer;
 use onionskin_core::chunk::Chunking;
+use onionskin_core::{Analyzer, DocId};
 use onionskin_store::Atlas;
 use onionskin_store::schema::ChunkingName;
 use onionskin_testkit::{Composer, Preset, WarcOptions, Web, WebSpec};
@@ -141,7 +141,7 @@ fn what_was_planted_is_seen() {
     let mut next = 0;
     while let Some(batch) = documents.next_batch().unwrap() {
         for row in batch.rows() {
-            assert_eq!(row.doc, next, "dense and in order");
+            assert_eq!(row.doc, DocId(next), "dense and in order");
             assert_eq!(row.url, Some(web.url(u64::from(next)).as_str()));
             next += 1;
             texts.extend(row.text_fp);
@@ -168,8 +168,8 @@ fn tables_hold_what_the_analyzer_says() {
     let mut composer = Composer::new(&web);
     let kept: Vec<Chunking> = params.recipe.kept_chunks().to_vec();
     let (mut features, mut sketches) = (vec![], vec![]);
-    let mut chunks: Vec<Vec<(u32, u64)>> = vec![vec![]; kept.len()];
-    for doc in 0..web.n_pages() as u32 {
+    let mut chunks: Vec<Vec<(DocId, u64)>> = vec![vec![]; kept.len()];
+    for doc in DocId::range(0..web.n_pages() as u32) {
         let analysis = analyzer.analyze(composer.text(u64::from(doc)));
         if !analysis.features().is_empty() {
             features.push((doc, analysis.features().to_vec()));
@@ -248,7 +248,9 @@ fn links_go_to_the_first_document_of_an_address() {
     let atlas = out.path().join("atlas");
     let summary = scan(&params(&[tree], &atlas), &Quiet).unwrap();
     assert_eq!((summary.documents, summary.sites, summary.links), (2, 1, 3));
-    let links: Vec<(u32, u32)> = Atlas::open(&atlas).unwrap().links().unwrap().map(Result::unwrap).collect();
+    let links = Atlas::open(&atlas).unwrap().links().unwrap();
+    let links: Vec<(u32, u32)> =
+        links.map(|link| link.map(|(src, dest)| (src.get(), dest.get())).unwrap()).collect();
     assert_eq!(links, [(0, 1), (1, 0), (1, 1)]);
 }
 

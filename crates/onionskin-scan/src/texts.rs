@@ -117,8 +117,8 @@ impl<E> Rows<'_, E> {
         if self.failure.is_some() {
             return None;
         }
-        let (_, source, offset) = self.batch.as_ref()?.place(self.at);
-        Some((source, offset))
+        let row = self.batch.as_ref()?.row(self.at);
+        Some((row.source, row.offset))
     }
 
     fn give(&mut self, text: Option<&str>) {

@@ -1,6 +1,6 @@
 //! Puts batches into tables, in order, and commits.
 
-use onionskin_core::Recipe;
+use onionskin_core::{DocId, Recipe, SiteId};
 use onionskin_corpus::Source;
 use onionskin_extract::url::registered_domain;
 use onionskin_store::schema::ChunkingName;
@@ -40,9 +40,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     pub fn new(work: &'w mut Work<'a, Scan>) -> Result<Writer<'w, 'a>, ScanError> {
         let Scan { params, sources, .. } = work.stage;
         let recipe: &Recipe = &params.recipe;
-        let chunkings = recipe.kept_chunks().iter().map(|chunking| {
-            ChunkingName::new(&chunking.to_string()).expect("a chunking's spelling is a folder name")
-        });
+        let chunkings = recipe.kept_chunks().iter().copied().map(ChunkingName::from);
         let mut sites = Sites::new();
         let mut committed = SitesReader::new(work.staging.files(&TableName::Sites));
         while let Some(batch) = committed.next_batch().map_err(StagingError::from)? {
@@ -71,10 +69,11 @@ impl<'w, 'a> Writer<'w, 'a> {
         if first + batch.rows.len() as u64 > u64::from(u32::MAX) {
             return Err(ScanError::TooManyDocuments);
         }
-        self.write_documents(batch, first as u32)?;
-        self.write_chunks(batch, first as u32)?;
-        self.write_sketches(batch, first as u32)?;
-        self.write_links(batch, first as u32)?;
+        let first = DocId(first as u32);
+        self.write_documents(batch, first)?;
+        self.write_chunks(batch, first)?;
+        self.write_sketches(batch, first)?;
+        self.write_links(batch, first)?;
 
         self.work.state.documents += batch.rows.len() as u64;
         self.work.state.text_bytes += batch.text_bytes;
@@ -98,14 +97,14 @@ impl<'w, 'a> Writer<'w, 'a> {
         Ok(())
     }
 
-    fn write_documents(&mut self, batch: &Batch, first: u32) -> Result<(), ScanError> {
+    fn write_documents(&mut self, batch: &Batch, first: DocId) -> Result<(), ScanError> {
         let mut strings = batch.strings.as_str();
         let mut take = |length: u32| {
             let (text, rest) = strings.split_at(length as usize);
             strings = rest;
             text
         };
-        for (doc, row) in (first..).zip(&batch.rows) {
+        for (doc, row) in first.onward().zip(&batch.rows) {
             let id = row.id.map(&mut take);
             let url = row.url.map(&mut take);
             let host = row.site.map(&mut take);
@@ -144,7 +143,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         Ok(())
     }
 
-    fn site(&mut self, host: &str) -> Result<u32, ScanError> {
+    fn site(&mut self, host: &str) -> Result<SiteId, ScanError> {
         let (site, new) = self.sites.number(host);
         if new {
             self.work.state.sites += 1;
@@ -160,7 +159,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         Ok(site)
     }
 
-    fn write_chunks(&mut self, batch: &Batch, first: u32) -> Result<(), ScanError> {
+    fn write_chunks(&mut self, batch: &Batch, first: DocId) -> Result<(), ScanError> {
         let chunkings = self.chunkings.len();
         for (nth, (chunking, column)) in self.chunkings.iter().zip(&batch.chunks).enumerate() {
             if column.is_empty() {
@@ -169,7 +168,7 @@ impl<'w, 'a> Writer<'w, 'a> {
             let writer = self.work.staging.chunks(chunking)?;
             let counts = batch.chunk_counts.iter().skip(nth).step_by(chunkings);
             let mut rest = column.as_slice();
-            for (doc, count) in (first..).zip(counts) {
+            for (doc, count) in first.onward().zip(counts) {
                 let (chunks, remaining) = rest.split_at(*count as usize);
                 rest = remaining;
                 if !chunks.is_empty() {
@@ -181,8 +180,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         Ok(())
     }
 
-    fn write_sketches(&mut self, batch: &Batch, first: u32) -> Result<(), ScanError> {
-        let docs = || (first..).zip(&batch.rows).filter(|(_, row)| !is_empty(row)).map(|(doc, _)| doc);
+    fn write_sketches(&mut self, batch: &Batch, first: DocId) -> Result<(), ScanError> {
+        let docs = || first.onward().zip(&batch.rows).filter(|(_, row)| !is_empty(row)).map(|(doc, _)| doc);
         if self.keep_sketches && !batch.sketches.is_empty() {
             let writer = self.work.staging.sketches()?;
             for (doc, sketch) in docs().zip(batch.sketches.chunks_exact(self.sketch_len)) {
@@ -198,19 +197,19 @@ impl<'w, 'a> Writer<'w, 'a> {
         Ok(())
     }
 
-    fn write_links(&mut self, batch: &Batch, first: u32) -> Result<(), ScanError> {
+    fn write_links(&mut self, batch: &Batch, first: DocId) -> Result<(), ScanError> {
         if batch.rows.iter().any(|row| row.url_fp.is_some()) {
-            let mut addresses = self.work.staging.raw::<(u64, u32)>(ADDRESSES)?;
-            for (doc, row) in (first..).zip(&batch.rows) {
+            let mut addresses = self.work.staging.raw::<(u64, DocId)>(ADDRESSES)?;
+            for (doc, row) in first.onward().zip(&batch.rows) {
                 if let Some(fingerprint) = row.url_fp {
                     addresses.push(&(fingerprint, doc))?;
                 }
             }
         }
         if !batch.links.is_empty() {
-            let mut links = self.work.staging.raw::<(u64, u32)>(LINKS)?;
+            let mut links = self.work.staging.raw::<(u64, DocId)>(LINKS)?;
             let mut rest = batch.links.iter();
-            for (doc, row) in (first..).zip(&batch.rows) {
+            for (doc, row) in first.onward().zip(&batch.rows) {
                 for fingerprint in rest.by_ref().take(row.links as usize) {
                     links.push(&(*fingerprint, doc))?;
                 }

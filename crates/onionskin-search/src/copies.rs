@@ -6,20 +6,19 @@
 
 use std::ops::Range;
 
+use onionskin_core::{ClusterId, CollectionId, DocId, Packed, ReplicaId, SlotId};
 use onionskin_store::schema::LevelName;
-use onionskin_store::table::{ClusterStatsRow, CollectionGroupRow, CollectionRow, CopyKind, Role};
+pub use onionskin_store::table::Role;
+use onionskin_store::table::{ClusterStatsRow, CollectionGroupRow, CollectionRow, CopyKind};
 use onionskin_store::{Atlas, MemoryBudget, TableName};
 
 use crate::SearchError;
-
-/// None: no cluster, no collection.
-const NONE: u32 = u32::MAX;
 
 /// A member of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Member {
     /// The document.
-    pub doc: u32,
+    pub doc: DocId,
     /// Whether it is the centre.
     pub is_centre: bool,
     /// How it is a copy of the centre.
@@ -32,13 +31,13 @@ pub struct Member {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The collection.
-    pub group: u32,
+    pub group: CollectionId,
     /// The copy.
-    pub replica: u32,
+    pub replica: ReplicaId,
     /// Which page of the collection it is.
-    pub slot: u32,
+    pub slot: SlotId,
     /// The document.
-    pub doc: u32,
+    pub doc: DocId,
     /// What it is there.
     pub role: Role,
 }
@@ -48,9 +47,9 @@ pub struct Place {
 pub struct Copies {
     documents: u32,
     /// The first document with the same text.
-    original: Vec<u32>,
-    cluster_of: Vec<u32>,
-    group_of: Vec<u32>,
+    original: Vec<DocId>,
+    cluster_of: Vec<Packed<ClusterId>>,
+    group_of: Vec<Packed<CollectionId>>,
     /// Where the members of a cluster begin; one more at the end.
     cluster_starts: Vec<u32>,
     members: Vec<Member>,
@@ -81,9 +80,9 @@ impl Copies {
         let documents = u32::try_from(documents).map_err(|_| SearchError::TooManyDocuments { documents })?;
         let mut copies = Copies {
             documents,
-            original: (0..documents).collect(),
-            cluster_of: vec![NONE; documents as usize],
-            group_of: vec![NONE; documents as usize],
+            original: DocId::range(0..documents).collect(),
+            cluster_of: vec![Packed::NONE; documents as usize],
+            group_of: vec![Packed::NONE; documents as usize],
             cluster_starts: vec![0],
             ..Copies::default()
         };
@@ -93,8 +92,12 @@ impl Copies {
         Ok(copies)
     }
 
-    fn check(&self, table: &'static str, doc: u32) -> Result<usize, SearchError> {
-        if doc < self.documents { Ok(doc as usize) } else { Err(SearchError::NoSuchDocument { table, doc }) }
+    fn check(&self, table: &'static str, doc: DocId) -> Result<usize, SearchError> {
+        if doc.get() < self.documents {
+            Ok(doc.index())
+        } else {
+            Err(SearchError::NoSuchDocument { table, doc })
+        }
     }
 
     fn read_originals(&mut self, atlas: &Atlas) -> Result<(), SearchError> {
@@ -118,10 +121,10 @@ impl Copies {
             let row = row?;
             let at = self.check("clusters", row.doc)?;
             // Dense and ascending: a new cluster begins where the last has ended.
-            if row.cluster as usize + 2 < self.cluster_starts.len() {
+            if row.cluster.index() + 2 < self.cluster_starts.len() {
                 return Err(SearchError::OutOfOrder { table: "clusters" });
             }
-            while self.cluster_starts.len() <= row.cluster as usize + 1 {
+            while self.cluster_starts.len() <= row.cluster.index() + 1 {
                 self.cluster_starts.push(self.members.len() as u32);
             }
             self.members.push(Member {
@@ -133,12 +136,12 @@ impl Copies {
             if let Some(end) = self.cluster_starts.last_mut() {
                 *end = self.members.len() as u32;
             }
-            self.cluster_of[at] = row.cluster;
+            self.cluster_of[at] = row.cluster.into();
         }
         if atlas.has(&TableName::ClusterStats) {
             for row in atlas.cluster_stats()? {
                 let row = row?;
-                if row.cluster as usize != self.stats.len() {
+                if row.cluster.index() != self.stats.len() {
                     return Err(SearchError::OutOfOrder { table: "cluster_stats" });
                 }
                 self.stats.push(row);
@@ -153,7 +156,7 @@ impl Copies {
         }
         for row in atlas.collection_groups()? {
             let row = row?;
-            if row.group as usize != self.groups.len() {
+            if row.group.index() != self.groups.len() {
                 return Err(SearchError::OutOfOrder { table: "collection_groups" });
             }
             self.groups.push(row);
@@ -164,15 +167,11 @@ impl Copies {
         for row in atlas.collection_pages()? {
             let row = row?;
             let at = self.check("collection_pages", row.doc)?;
-            self.pages.push(Place {
-                group: row.group,
-                replica: row.replica,
-                slot: row.slot,
-                doc: row.doc,
-                role: row.role,
-            });
-            if row.role != Role::Virtual && (row.group as usize) < self.groups.len() {
-                self.group_of[at] = self.group_of[at].min(row.group);
+            let (group, replica, slot, role) = (row.group, row.replica, row.slot, row.role);
+            self.pages.push(Place { group, replica, slot, doc: row.doc, role });
+            if role != Role::Virtual && group.index() < self.groups.len() {
+                // None comes after all.
+                self.group_of[at] = self.group_of[at].min(group.into());
             }
         }
         self.replicas.sort_by_key(|row| (row.group, row.replica));
@@ -191,18 +190,18 @@ impl Copies {
     }
 
     /// The first document that has the text of this one.
-    pub fn original(&self, doc: u32) -> u32 {
-        self.original.get(doc as usize).copied().unwrap_or(doc)
+    pub fn original(&self, doc: DocId) -> DocId {
+        self.original.get(doc.index()).copied().unwrap_or(doc)
     }
 
     /// The cluster of a document.
-    pub fn cluster_of(&self, doc: u32) -> Option<u32> {
-        self.cluster_of.get(doc as usize).copied().filter(|cluster| *cluster != NONE)
+    pub fn cluster_of(&self, doc: DocId) -> Option<ClusterId> {
+        self.cluster_of.get(doc.index())?.get()
     }
 
     /// The collection that a document is a page of; the first of several.
-    pub fn group_of(&self, doc: u32) -> Option<u32> {
-        self.group_of.get(doc as usize).copied().filter(|group| *group != NONE)
+    pub fn group_of(&self, doc: DocId) -> Option<CollectionId> {
+        self.group_of.get(doc.index())?.get()
     }
 
     /// How many clusters there are.
@@ -211,8 +210,8 @@ impl Copies {
     }
 
     /// The members of a cluster, ascending; none when there is no such cluster.
-    pub fn members(&self, cluster: u32) -> &[Member] {
-        let at = cluster as usize;
+    pub fn members(&self, cluster: ClusterId) -> &[Member] {
+        let at = cluster.index();
         match (self.cluster_starts.get(at), self.cluster_starts.get(at + 1)) {
             (Some(start), Some(end)) => &self.members[*start as usize..*end as usize],
             _ => &[],
@@ -220,8 +219,8 @@ impl Copies {
     }
 
     /// A cluster in numbers.
-    pub fn stats(&self, cluster: u32) -> Option<&ClusterStatsRow> {
-        self.stats.get(cluster as usize)
+    pub fn stats(&self, cluster: ClusterId) -> Option<&ClusterStatsRow> {
+        self.stats.get(cluster.index())
     }
 
     /// All clusters in numbers.
@@ -235,28 +234,28 @@ impl Copies {
     }
 
     /// A collection.
-    pub fn group(&self, group: u32) -> Option<&CollectionGroupRow> {
-        self.groups.get(group as usize)
+    pub fn group(&self, group: CollectionId) -> Option<&CollectionGroupRow> {
+        self.groups.get(group.index())
     }
 
     /// The copies of a collection.
-    pub fn replicas(&self, group: u32) -> &[CollectionRow] {
+    pub fn replicas(&self, group: CollectionId) -> &[CollectionRow] {
         &self.replicas[between(&self.replicas, |row| row.group, group)]
     }
 
     /// The pages of all copies of a collection, by copy and slot.
-    pub fn pages(&self, group: u32) -> &[Place] {
+    pub fn pages(&self, group: CollectionId) -> &[Place] {
         &self.pages[between(&self.pages, |page| page.group, group)]
     }
 
     /// Where a document stands in collections.
-    pub fn places(&self, doc: u32) -> impl Iterator<Item = &Place> {
+    pub fn places(&self, doc: DocId) -> impl Iterator<Item = &Place> {
         let range = between(&self.pages_by_doc, |at| self.pages[*at as usize].doc, doc);
         self.pages_by_doc[range].iter().map(|at| &self.pages[*at as usize])
     }
 
     /// How many copies of a document there are: those of its collection, else of its cluster, else one.
-    pub fn replication(&self, doc: u32) -> u64 {
+    pub fn replication(&self, doc: DocId) -> u64 {
         let group = self.group_of(doc).and_then(|group| self.group(group)).map(|group| group.replicas);
         let cluster = self.cluster_of(doc).map(|cluster| self.members(cluster).len() as u64);
         group.into_iter().chain(cluster).max().unwrap_or(1).max(1)
@@ -264,7 +263,7 @@ impl Copies {
 }
 
 /// Rows with a key in what is sorted by it.
-fn between<T>(rows: &[T], key: impl Fn(&T) -> u32, wanted: u32) -> Range<usize> {
+fn between<T, K: Ord>(rows: &[T], key: impl Fn(&T) -> K, wanted: K) -> Range<usize> {
     let start = rows.partition_point(|row| key(row) < wanted);
     start..start + rows[start..].partition_point(|row| key(row) == wanted)
 }

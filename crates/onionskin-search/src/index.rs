@@ -8,6 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use onionskin_core::DocId;
 use onionskin_extract::url::{normalize, site};
 use onionskin_scan::texts::{LostInput, TextsError, TextsParams, read_texts};
 use onionskin_store::table::DocumentRow;
@@ -108,7 +109,7 @@ fn schema() -> (Schema, Fields) {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredPage {
     /// Its number in the atlas.
-    pub doc: u32,
+    pub doc: DocId,
     /// Its address.
     pub url: Option<String>,
     /// Its own name.
@@ -271,21 +272,24 @@ impl Index {
     }
 
     /// A document; `None` when there is none of this number.
-    pub fn page(&self, doc: u32) -> Result<Option<StoredPage>, SearchError> {
-        if doc >= self.documents {
+    pub fn page(&self, doc: DocId) -> Result<Option<StoredPage>, SearchError> {
+        let number = doc.get();
+        if number >= self.documents {
             return Ok(None);
         }
-        let at = self.segments.partition_point(|(first, _)| *first <= doc);
+        let at = self.segments.partition_point(|(first, _)| *first <= number);
         let Some((first, segment)) = at.checked_sub(1).map(|at| self.segments[at]) else { return Ok(None) };
-        let stored: TantivyDocument =
-            self.searcher.doc(DocAddress::new(segment, doc - first)).map_err(|error| self.failed(error))?;
+        let stored: TantivyDocument = self
+            .searcher
+            .doc(DocAddress::new(segment, number - first))
+            .map_err(|error| self.failed(error))?;
         let get = |field| stored.get_first(field).and_then(|value| value.as_str()).map(str::to_owned);
         let Fields { url, id, title, text, .. } = self.fields;
         Ok(Some(StoredPage { doc, url: get(url), id: get(id), title: get(title), text: get(text) }))
     }
 
     /// The documents with an address, ascending.
-    pub fn documents_at(&self, url: &str) -> Result<Vec<u32>, SearchError> {
+    pub fn documents_at(&self, url: &str) -> Result<Vec<DocId>, SearchError> {
         let term = Term::from_field_u64(self.fields.address, address_key(url));
         let query = TermQuery::new(term, IndexRecordOption::Basic);
         let scoring = EnableScoring::disabled_from_searcher(&self.searcher);
@@ -295,7 +299,7 @@ impl Index {
             let reader = self.searcher.segment_reader(*segment);
             let mut docs = weight.scorer(reader, 1.0).map_err(|error| self.failed(error))?;
             while docs.doc() != TERMINATED {
-                found.push(first + docs.doc());
+                found.push(DocId(first + docs.doc()));
                 docs.advance();
             }
         }

@@ -25,6 +25,7 @@ mod words;
 use std::io;
 use std::path::PathBuf;
 
+use onionskin_core::DocId;
 use onionskin_store::{AtlasError, TableError};
 
 pub use copies::{Copies, Member, Place};
@@ -92,7 +93,7 @@ pub enum SearchError {
         /// The table.
         table: &'static str,
         /// The document.
-        doc: u32,
+        doc: DocId,
     },
     /// A table is not sorted as it must be.
     #[error("table {table} is not in order")]

@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use onionskin_core::Analyzer;
+use onionskin_core::{Analyzer, DocId};
 
 /// Minima of a sketch.
 const MINIMA: usize = 30;
@@ -110,7 +110,7 @@ impl Sketches {
         Ok(Sketches(file))
     }
 
-    pub(crate) fn get(&self, doc: u32) -> io::Result<Sketch> {
+    pub(crate) fn get(&self, doc: DocId) -> io::Result<Sketch> {
         let mut bytes = [0; RECORD];
         self.0.read_exact_at(&mut bytes, u64::from(doc) * RECORD as u64)?;
         Ok(Sketch::from_bytes(&bytes))

@@ -10,6 +10,7 @@
 //! **Overlap** (Shivakumar and Garcia-Molina 1998, section 1, item 2): of results that remain, one that stands for the most part in those above it sinks. From the top, each place is given to the result with the
 //! highest score after what the places above already tell is taken off.
 
+use onionskin_core::{ClusterId, CollectionId, DocId};
 use tantivy::query::{EnableScoring, Query as _};
 use tantivy::{Score, Term};
 
@@ -56,7 +57,7 @@ impl Fold {
         }
     }
 
-    fn key(self, copies: &Copies, doc: u32) -> u64 {
+    fn key(self, copies: &Copies, doc: DocId) -> u64 {
         // Documents, clusters and collections are numbered apart.
         let cluster = || copies.cluster_of(doc).map(|cluster| 1 << 32 | u64::from(cluster));
         let group = || copies.group_of(doc).map(|group| 2 << 32 | u64::from(group));
@@ -80,7 +81,7 @@ pub struct SearchParams {
     /// Whether results that overlap sink.
     pub reorder: bool,
     /// Only pages of this collection.
-    pub within: Option<u32>,
+    pub within: Option<CollectionId>,
     /// Results to leave out at the beginning.
     pub offset: usize,
     /// Results wanted.
@@ -98,7 +99,7 @@ impl Default for SearchParams {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sunk {
     /// The result above that overlaps most.
-    pub doc: u32,
+    pub doc: DocId,
     /// The share of this page that stands there, as sketches estimate it.
     pub share: f32,
 }
@@ -113,9 +114,9 @@ pub struct Hit {
     /// Copies of it, itself included.
     pub replication: u64,
     /// Its cluster.
-    pub cluster: Option<u32>,
+    pub cluster: Option<ClusterId>,
     /// Its collection.
-    pub group: Option<u32>,
+    pub group: Option<CollectionId>,
     /// Where much of it stands above.
     pub overlap: Option<Sunk>,
     /// Why it was found.
@@ -148,7 +149,7 @@ pub struct Results {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Best {
     key: u64,
-    doc: u32,
+    doc: DocId,
     score: Score,
 }
 
@@ -249,7 +250,7 @@ impl Index {
             // The bar of the segments before holds here too.
             let bar = groups.bar;
             let mut collect = |at: u32, score: Score| {
-                let doc = first + at;
+                let doc = DocId(first + at);
                 if params.within.is_none_or(|group| copies.group_of(doc) == Some(group)) {
                     pages += 1;
                     groups.push(Best { key: params.fold.key(copies, doc), doc, score });
@@ -354,8 +355,9 @@ impl Index {
             let end = reader.max_doc().min(counted);
             let mut docs = weight.scorer(reader, 1.0).map_err(failed)?;
             while docs.doc() < end {
-                let inside =
-                    params.within.is_none_or(|group| copies.group_of(first + docs.doc()) == Some(group));
+                let inside = params
+                    .within
+                    .is_none_or(|group| copies.group_of(DocId(first + docs.doc())) == Some(group));
                 pages += u64::from(inside);
                 docs.advance();
             }

@@ -9,7 +9,7 @@ use crate::blocks::{BlockFile, BlockWriter, Room};
 use crate::error::SeenError;
 
 /// No document has this number.
-pub(crate) const NOBODY: u32 = u32::MAX;
+pub(crate) const NOBODY: u32 = onionskin_core::Packed::<u32>::NONE.bits();
 
 /// Tombstones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use onionskin::{Quiet, ScanParams};
-use onionskin_core::Recipe;
+use onionskin_core::{DocId, Recipe};
 use onionskin_seen::{
     AtlasDocument, AtlasDocuments, AtlasDocumentsError, Document, Options, Params, Seen, SeenError,
     TextFeatures, intake,
@@ -72,7 +72,7 @@ fn check_same_features(params: Params) {
     let mut seen = Seen::create(&at, params.clone(), Options::new(MemoryBudget::from_mib(1))).unwrap();
     for (n, features) in (0..).zip(&expected) {
         let found = documents.next_document().unwrap().unwrap();
-        assert_eq!(found, AtlasDocument { doc: n, name: format!("d{n}"), features: features.clone() });
+        assert_eq!(found, AtlasDocument { doc: DocId(n), name: format!("d{n}"), features: features.clone() });
         if let Some(probe) = found.features.probe() {
             seen.add(&Document { probe, key: 0, name: &found.name }).unwrap();
         }

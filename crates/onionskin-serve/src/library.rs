@@ -10,7 +10,7 @@ use onionskin::Progress;
 use onionskin::avoid::{Alternate, AvoidParams, AvoidReport, Why, alternate, avoid};
 use onionskin::explain::{Comparison, DocRef, ExplainError, ExplainParams, Explanation, explain};
 use onionskin::scan::texts::{LostInput, TextsParams};
-use onionskin_core::Recipe;
+use onionskin_core::{CollectionId, DocId, Recipe};
 use onionskin_search::{BuildParams, Copies, Index, Query, Results, Role, SearchError, SearchParams};
 use onionskin_store::table::CopyKind;
 use onionskin_store::{Atlas, MemoryBudget};
@@ -122,7 +122,7 @@ impl Library {
 
     /// Why two documents are alike. Where the inputs are gone there are no texts;
     /// [`compare_stored`](Library::compare_stored) has those of the index.
-    pub fn explain(&self, a: u32, b: u32) -> Result<Explanation, ExplainError> {
+    pub fn explain(&self, a: DocId, b: DocId) -> Result<Explanation, ExplainError> {
         let params = ExplainParams {
             atlas: self.params.atlas.clone(),
             a: DocRef::Doc(a),
@@ -134,7 +134,7 @@ impl Library {
     }
 
     /// Two texts side by side, as the index has them.
-    pub fn compare_stored(&self, a: u32, b: u32) -> Result<Option<Comparison>, SearchError> {
+    pub fn compare_stored(&self, a: DocId, b: DocId) -> Result<Option<Comparison>, SearchError> {
         let text = |doc| Ok::<_, SearchError>(self.index.page(doc)?.and_then(|page| page.text));
         Ok(match (text(a)?, text(b)?, &self.recipe) {
             (Some(a), Some(b), Some(recipe)) => Some(Comparison::new(a, b, recipe)),
@@ -146,7 +146,8 @@ impl Library {
     pub fn alternates(&self, url: &str) -> Result<Option<Vec<Alternate>>, SearchError> {
         let Some(normal) = onionskin_extract::url::normalize(url) else { return Ok(None) };
         let docs = self.index.documents_at(&normal)?;
-        let mut found: std::collections::BTreeMap<u32, (Why, Option<f64>, Option<u32>)> = Default::default();
+        let mut found: std::collections::BTreeMap<DocId, (Why, Option<f64>, Option<CollectionId>)> =
+            Default::default();
         for doc in &docs {
             self.copies_of(*doc, &mut found);
         }
@@ -173,8 +174,8 @@ impl Library {
     /// The copies of a document in its cluster, and the same page of other replicas.
     fn copies_of(
         &self,
-        doc: u32,
-        found: &mut std::collections::BTreeMap<u32, (Why, Option<f64>, Option<u32>)>,
+        doc: DocId,
+        found: &mut std::collections::BTreeMap<DocId, (Why, Option<f64>, Option<CollectionId>)>,
     ) {
         let members = self.copies.cluster_of(doc).map_or(&[][..], |cluster| self.copies.members(cluster));
         let is_exact = |member: &onionskin_search::Member| member.is_centre || member.kind == CopyKind::Exact;

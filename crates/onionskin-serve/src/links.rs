@@ -1,5 +1,6 @@
 //! Links between documents, both ways, in memory: four bytes each way a link, and as many a document.
 
+use onionskin_core::DocId;
 use onionskin_search::SearchError;
 use onionskin_store::{Atlas, MemoryBudget, TableName};
 
@@ -8,30 +9,30 @@ use onionskin_store::{Atlas, MemoryBudget, TableName};
 struct Direction {
     /// Where the links of a document begin; one more at the end.
     starts: Vec<u32>,
-    ends: Vec<u32>,
+    ends: Vec<DocId>,
 }
 
 impl Direction {
-    fn new(documents: usize, links: impl Iterator<Item = (u32, u32)> + Clone) -> Direction {
+    fn new(documents: usize, links: impl Iterator<Item = (DocId, DocId)> + Clone) -> Direction {
         let mut starts = vec![0u32; documents + 1];
         for (from, _) in links.clone() {
-            starts[from as usize + 1] += 1;
+            starts[from.index() + 1] += 1;
         }
         for at in 0..documents {
             starts[at + 1] += starts[at];
         }
         let mut next = starts.clone();
-        let mut ends = vec![0; starts[documents] as usize];
+        let mut ends = vec![DocId::MIN; starts[documents] as usize];
         for (from, to) in links {
-            let place = &mut next[from as usize];
+            let place = &mut next[from.index()];
             ends[*place as usize] = to;
             *place += 1;
         }
         Direction { starts, ends }
     }
 
-    fn of(&self, doc: u32) -> &[u32] {
-        let at = doc as usize;
+    fn of(&self, doc: DocId) -> &[DocId] {
+        let at = doc.index();
         match (self.starts.get(at), self.starts.get(at + 1)) {
             (Some(start), Some(end)) => &self.ends[*start as usize..*end as usize],
             _ => &[],
@@ -69,12 +70,12 @@ impl Links {
     }
 
     /// Where a document links to.
-    pub fn out(&self, doc: u32) -> &[u32] {
+    pub fn out(&self, doc: DocId) -> &[DocId] {
         self.out.of(doc)
     }
 
     /// What links to a document.
-    pub fn back(&self, doc: u32) -> &[u32] {
+    pub fn back(&self, doc: DocId) -> &[DocId] {
         self.back.of(doc)
     }
 }
@@ -85,14 +86,14 @@ mod tests {
 
     #[test]
     fn links_are_found_both_ways() {
-        let pairs = [(0, 2), (2, 0), (2, 1), (2, 3), (3, 1)];
+        let pairs = [(0, 2), (2, 0), (2, 1), (2, 3), (3, 1)].map(|(from, to)| (DocId(from), DocId(to)));
         let out = Direction::new(4, pairs.iter().copied());
         let back = Direction::new(4, pairs.iter().map(|(from, to)| (*to, *from)));
-        assert_eq!(
-            (out.of(0), out.of(1), out.of(2), out.of(3)),
-            (&[2][..], &[][..], &[0, 1, 3][..], &[1][..])
-        );
-        assert_eq!((back.of(0), back.of(1), back.of(2)), (&[2][..], &[2, 3][..], &[0][..]));
-        assert_eq!(out.of(4), &[] as &[u32]);
+        let of = |direction: &Direction, doc| -> Vec<u32> {
+            direction.of(DocId(doc)).iter().map(|doc| doc.get()).collect()
+        };
+        assert_eq!([0, 1, 2, 3].map(|doc| of(&out, doc)), [vec![2], vec![], vec![0, 1, 3], vec![1]]);
+        assert_eq!([0, 1, 2].map(|doc| of(&back, doc)), [vec![2], vec![2, 3], vec![0]]);
+        assert!(of(&out, 4).is_empty());
     }
 }

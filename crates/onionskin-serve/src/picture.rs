@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use onionskin_core::{CollectionId, DocId, ReplicaId, SlotId};
 use onionskin_search::{Place, Role, SearchError};
 
 use crate::library::Library;
@@ -17,7 +18,7 @@ const MARGIN: f64 = 24.0;
 
 /// A page.
 pub(crate) struct Node {
-    pub doc: u32,
+    pub doc: DocId,
     pub name: String,
     pub what: String,
     pub class: &'static str,
@@ -38,12 +39,16 @@ pub(crate) struct Picture {
 
 impl Picture {
     /// Of a replica; `None` when links are not at hand, or it has no pages.
-    pub(crate) fn of(library: &Library, group: u32, replica: u32) -> Result<Option<Picture>, SearchError> {
+    pub(crate) fn of(
+        library: &Library,
+        group: CollectionId,
+        replica: ReplicaId,
+    ) -> Result<Option<Picture>, SearchError> {
         let Some(links) = library.links() else { return Ok(None) };
         let copies = library.copies();
         let pages = copies.pages(group);
         let is_own = |page: &&Place| !matches!(page.role, Role::Alias | Role::Virtual);
-        let own: BTreeMap<u32, &Place> = pages
+        let own: BTreeMap<DocId, &Place> = pages
             .iter()
             .filter(|page| page.replica == replica)
             .filter(is_own)
@@ -53,7 +58,7 @@ impl Picture {
         let Some(root) = root.filter(|root| own.contains_key(root)).or(own.keys().next().copied()) else {
             return Ok(None);
         };
-        let mut standing: HashMap<u32, u64> = HashMap::new();
+        let mut standing: HashMap<SlotId, u64> = HashMap::new();
         for page in pages.iter().filter(is_own) {
             *standing.entry(page.slot).or_default() += 1;
         }
@@ -63,7 +68,7 @@ impl Picture {
         let height = 2.0 * MARGIN + ROW * tallest as f64;
         let replicas = copies.group(group).map_or(1, |row| row.replicas);
         let mut nodes = Vec::new();
-        let mut at: HashMap<u32, (f64, f64)> = HashMap::new();
+        let mut at: HashMap<DocId, (f64, f64)> = HashMap::new();
         for (column, docs) in columns.iter().enumerate() {
             let top = (height - ROW * (docs.len() as f64 - 1.0)) / 2.0;
             for (row, doc) in docs.iter().enumerate() {
@@ -81,7 +86,7 @@ impl Picture {
                 });
             }
         }
-        let mut all: Vec<(u32, u32)> = Vec::new();
+        let mut all: Vec<(DocId, DocId)> = Vec::new();
         for node in &nodes {
             let inside = links.out(node.doc).iter().filter(|to| at.contains_key(to) && **to != node.doc);
             all.extend(inside.map(|to| (node.doc, *to)));
@@ -100,9 +105,13 @@ impl Picture {
 }
 
 /// Pages by their distance from the root, breadth first; those that are not reached are in a column of their own at the end.
-fn columns<'a>(root: u32, own: &BTreeMap<u32, &Place>, out: impl Fn(u32) -> &'a [u32]) -> Vec<Vec<u32>> {
-    let mut columns: Vec<Vec<u32>> = Vec::new();
-    let mut seen: BTreeSet<u32> = BTreeSet::from([root]);
+fn columns<'a>(
+    root: DocId,
+    own: &BTreeMap<DocId, &Place>,
+    out: impl Fn(DocId) -> &'a [DocId],
+) -> Vec<Vec<DocId>> {
+    let mut columns: Vec<Vec<DocId>> = Vec::new();
+    let mut seen: BTreeSet<DocId> = BTreeSet::from([root]);
     let mut queue = VecDeque::from([(root, 0)]);
     let mut n = 0;
     while let Some((doc, depth)) = queue.pop_front() {
@@ -118,7 +127,8 @@ fn columns<'a>(root: u32, own: &BTreeMap<u32, &Place>, out: impl Fn(u32) -> &'a 
             }
         }
     }
-    let rest: Vec<u32> = own.keys().filter(|doc| !seen.contains(doc)).copied().take(MOST_NODES - n).collect();
+    let rest: Vec<DocId> =
+        own.keys().filter(|doc| !seen.contains(doc)).copied().take(MOST_NODES - n).collect();
     if !rest.is_empty() {
         columns.push(rest);
     }
@@ -138,13 +148,16 @@ mod tests {
 
     #[test]
     fn pages_stand_by_their_distance_from_the_root() {
-        let place = Place { group: 0, replica: 0, slot: 0, doc: 0, role: Role::Copy };
-        let own: BTreeMap<u32, &Place> = (0..6).map(|doc| (doc, &place)).collect();
-        let out: [&[u32]; 6] = [&[1, 2, 9], &[3, 0], &[3], &[0], &[], &[4]];
-        assert_eq!(columns(0, &own, |doc| out[doc as usize]), [vec![0], vec![1, 2], vec![3], vec![4, 5]]);
-        let many: BTreeMap<u32, &Place> = (0..500).map(|doc| (doc, &place)).collect();
-        let next: Vec<Vec<u32>> = (0..500).map(|doc| vec![doc + 1, doc + 2]).collect();
-        let shown = columns(0, &many, |doc| &next[doc as usize]);
+        let (group, replica, slot) = (CollectionId(0), ReplicaId(0), SlotId(0));
+        let place = Place { group, replica, slot, doc: DocId(0), role: Role::Copy };
+        let docs = |docs: &[u32]| docs.iter().copied().map(DocId).collect::<Vec<_>>();
+        let own: BTreeMap<DocId, &Place> = DocId::range(0..6).map(|doc| (doc, &place)).collect();
+        let out = [&[1, 2, 9][..], &[3, 0], &[3], &[0], &[], &[4]].map(docs);
+        let expected = [&[0][..], &[1, 2], &[3], &[4, 5]].map(docs);
+        assert_eq!(columns(DocId(0), &own, |doc| &out[doc.index()]), expected);
+        let many: BTreeMap<DocId, &Place> = DocId::range(0..500).map(|doc| (doc, &place)).collect();
+        let next: Vec<Vec<DocId>> = (0..500).map(|doc| docs(&[doc + 1, doc + 2])).collect();
+        let shown = columns(DocId(0), &many, |doc| &next[doc.index()]);
         assert_eq!(shown.iter().map(Vec::len).sum::<usize>(), MOST_NODES);
     }
 }

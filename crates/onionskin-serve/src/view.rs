@@ -1,5 +1,6 @@
 //! How things of an atlas are written on pages.
 
+use onionskin_core::DocId;
 pub(crate) use onionskin_core::format::{bytes, percent};
 use onionskin_mirror::avoid::Date;
 use onionskin_search::{Index, SearchError, StoredPage};
@@ -44,7 +45,7 @@ pub(crate) fn day(micros: i64) -> String {
 /// A document in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DocLine {
-    pub doc: u32,
+    pub doc: DocId,
     pub name: String,
     /// The address as it is shown, and whole.
     pub address: Option<(String, String)>,
@@ -58,14 +59,14 @@ impl DocLine {
         DocLine { doc: page.doc, name, address }
     }
 
-    pub(crate) fn of(index: &Index, doc: u32) -> Result<DocLine, SearchError> {
+    pub(crate) fn of(index: &Index, doc: DocId) -> Result<DocLine, SearchError> {
         let page = index.page(doc)?;
         Ok(DocLine::new(&page.unwrap_or_else(|| StoredPage { doc, ..StoredPage::default() })))
     }
 
     pub(crate) fn all(
         index: &Index,
-        docs: impl IntoIterator<Item = u32>,
+        docs: impl IntoIterator<Item = DocId>,
     ) -> Result<Vec<DocLine>, SearchError> {
         docs.into_iter().map(|doc| DocLine::of(index, doc)).collect()
     }

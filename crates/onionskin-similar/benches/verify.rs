@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use onionskin_core::SplitMix64;
+use onionskin_core::{DocId, SplitMix64};
 use onionskin_similar::{Bound, Candidates, ChunkSets, Resources, count_shared};
 use onionskin_store::MemoryBudget;
 
@@ -20,7 +20,7 @@ fn main() {
 }
 
 /// Every document has nine tenths of its shingles from the one before.
-fn documents() -> Vec<(u32, Vec<u64>)> {
+fn documents() -> Vec<(DocId, Vec<u64>)> {
     let mut rng = SplitMix64::new(1);
     let mut set: Vec<u64> = (0..SHINGLES).map(|_| rng.next_u64()).collect();
     let documents = (0..DOCUMENTS).map(|doc| {
@@ -30,13 +30,13 @@ fn documents() -> Vec<(u32, Vec<u64>)> {
         }
         let mut chunks = set.clone();
         chunks.sort_unstable();
-        (doc, chunks)
+        (DocId(doc), chunks)
     });
     documents.collect()
 }
 
-fn pairs() -> impl Iterator<Item = (u32, u32)> {
-    (0..DOCUMENTS).flat_map(|b| (1..=EARLIER.min(b)).map(move |back| (b - back, b)))
+fn pairs() -> impl Iterator<Item = (DocId, DocId)> {
+    (0..DOCUMENTS).flat_map(|b| (1..=EARLIER.min(b)).map(move |back| (DocId(b - back), DocId(b))))
 }
 
 const BOUND: Bound = Bound::Resemblance(0.7);
@@ -66,8 +66,8 @@ fn counted(bencher: Bencher<'_, '_>, memory: u64) {
 fn naive(bencher: Bencher<'_, '_>) {
     let documents = documents();
     bencher.counter(ItemsCount::new(pairs().count())).bench_local(|| {
-        let set = |doc: u32| documents[doc as usize].1.iter().copied().collect::<BTreeSet<u64>>();
-        let holds = |(a, b): &(u32, u32)| {
+        let set = |doc: DocId| documents[doc.index()].1.iter().copied().collect::<BTreeSet<u64>>();
+        let holds = |(a, b): &(DocId, DocId)| {
             let (a, b) = (set(*a), set(*b));
             BOUND.holds(a.intersection(&b).count() as u32, a.len() as u32, b.len() as u32)
         };

@@ -18,8 +18,8 @@
 
 use std::collections::HashMap;
 
-use onionskin_core::FeatureFilter;
 use onionskin_core::scramble;
+use onionskin_core::{DocId, FeatureFilter};
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub struct CandidateStats {
 }
 
 /// A feature, the document, and its shade: one more feature of the same document in short.
-type Meeting = (u64, u32, u32);
+type Meeting = (u64, DocId, u32);
 
 /// Which features more than one document may have.
 ///
@@ -125,7 +125,7 @@ impl FeatureJoin {
     }
 
     /// The features of a document: as many as the filter has.
-    pub fn push(&mut self, doc: u32, features: &[u64]) -> Result<(), SimilarError> {
+    pub fn push(&mut self, doc: DocId, features: &[u64]) -> Result<(), SimilarError> {
         self.stats.documents += 1;
         for (i, some) in features.chunks(64).enumerate() {
             // All are asked before any is taken: a look into a table this large takes its time, and guessing what it will say does not pay.
@@ -147,7 +147,7 @@ impl FeatureJoin {
     /// Hands over the candidates, in any order, and as often as they meet.
     pub fn finish(
         self,
-        candidate: &mut impl FnMut(u32, u32) -> Result<(), SimilarError>,
+        candidate: &mut impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
     ) -> Result<CandidateStats, SimilarError> {
         let FeatureJoin { filter, shared, resources, meetings, mut stats } = self;
         drop(shared);
@@ -195,8 +195,8 @@ fn super_features(
 ) -> Result<SortedStream<Meeting>, SimilarError> {
     stats.spilled_bytes += meetings.stats().spilled_bytes;
     let params = || SortParams::new(&resources.work_dir, resources.memory.share(1, 4));
-    let mut shared = Sorter::<(u32, u64)>::new(params())?;
-    let mut before: Option<(u64, u32, bool)> = None;
+    let mut shared = Sorter::<(DocId, u64)>::new(params())?;
+    let mut before: Option<(u64, DocId, bool)> = None;
     for meeting in meetings {
         let (feature, doc, _) = meeting?;
         before = match before {
@@ -215,7 +215,7 @@ fn super_features(
     let mut supers = Sorter::<Meeting>::new(params())?;
     let mut features = Vec::with_capacity(filter.k());
     let mut of_doc = None;
-    let mut emit = |doc: u32, features: &[u64]| {
+    let mut emit = |doc: DocId, features: &[u64]| {
         for_combinations(features, filter.r(), |super_feature, rest| {
             supers.push((super_feature, doc, shade(rest))).map_err(SimilarError::from)
         })
@@ -279,21 +279,25 @@ fn count_pairs(
     filter: FeatureFilter,
     resources: &Resources,
     stats: &mut CandidateStats,
-    candidate: &mut impl FnMut(u32, u32) -> Result<(), SimilarError>,
+    candidate: &mut impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
 ) -> Result<(), SimilarError> {
     let mut pairs =
-        Sorter::<(u32, u32)>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 4)))?;
+        Sorter::<(DocId, DocId)>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 4)))?;
     let spilled = pair_buckets(meetings, stats, |a, b, crowded| {
         if crowded { candidate(a, b) } else { Ok(pairs.push((a.min(b), a.max(b)))?) }
     })?;
     stats.spilled_bytes += spilled;
     let pairs = pairs.finish()?;
     stats.spilled_bytes += pairs.stats().spilled_bytes;
-    let mut current = ((0, 0), 0);
+    let mut current = None;
     for pair in pairs {
         let pair = pair?;
-        current = if current.0 == pair { (pair, current.1 + 1) } else { (pair, 1) };
-        if current.1 == filter.r() {
+        let times = match current {
+            Some((of, times)) if of == pair => times + 1,
+            _ => 1,
+        };
+        current = Some((pair, times));
+        if times == filter.r() {
             candidate(pair.0, pair.1)?;
         }
     }
@@ -305,18 +309,18 @@ fn count_pairs(
 struct Bucket {
     members: u64,
     /// Shade and document of the members, as long as they are no crowd.
-    few: Vec<(u32, u32)>,
+    few: Vec<(u32, DocId)>,
     /// The smallest document.
-    smallest: u32,
+    smallest: DocId,
     /// For each shade the smallest document with it, and the last.
-    shades: HashMap<u32, (u32, u32)>,
+    shades: HashMap<u32, (DocId, DocId)>,
 }
 
 /// Pairs the members of every bucket; tells for each pair whether the bucket was crowded. Returns what sorting wrote to disk.
 fn pair_buckets(
     meetings: SortedStream<Meeting>,
     stats: &mut CandidateStats,
-    mut pair: impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
+    mut pair: impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
 ) -> Result<u64, SimilarError> {
     let spilled = meetings.stats().spilled_bytes;
     let mut bucket = Bucket::default();
@@ -337,8 +341,8 @@ impl Bucket {
     fn add(
         &mut self,
         shade: u32,
-        doc: u32,
-        pair: &mut impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
+        doc: DocId,
+        pair: &mut impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
     ) -> Result<(), SimilarError> {
         self.members += 1;
         if self.members as usize <= CROWD {
@@ -359,8 +363,8 @@ impl Bucket {
     fn crowd(
         &mut self,
         shade: u32,
-        doc: u32,
-        pair: &mut impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
+        doc: DocId,
+        pair: &mut impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
     ) -> Result<(), SimilarError> {
         pair(self.smallest, doc, true)?;
         let full = self.shades.len() >= MOST_SHADES;
@@ -382,7 +386,7 @@ impl Bucket {
     fn close(
         &mut self,
         stats: &mut CandidateStats,
-        pair: &mut impl FnMut(u32, u32, bool) -> Result<(), SimilarError>,
+        pair: &mut impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
     ) -> Result<(), SimilarError> {
         stats.buckets += u64::from(self.members > 1);
         stats.crowded_buckets += u64::from(self.members as usize > CROWD);

@@ -14,7 +14,7 @@
 //!            pairs, or verification where there is no pair ─▶ resemblance to the centre ─▶ rows, cluster by cluster
 //! ```
 
-use onionskin_core::Resemblance;
+use onionskin_core::{ClusterId, DocId, Packed, Resemblance, SiteId};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::record;
 use onionskin_store::sort::{Record, SortParams, SortedStream, Sorter};
@@ -72,11 +72,11 @@ pub type Open<'a, T> = &'a dyn Fn() -> Result<Rows<'a, T>, SimilarError>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
     /// The document.
-    pub doc: u32,
+    pub doc: DocId,
     /// How much the survivor rule wants it for a centre. Among equals the smallest document is taken.
     pub priority: u64,
     /// Its site.
-    pub site: Option<u32>,
+    pub site: Option<SiteId>,
     /// Whether it can be a centre: it has a text to compare with.
     pub can_lead: bool,
 }
@@ -88,7 +88,7 @@ pub struct ClusterInput<'a> {
     /// How many documents there are.
     pub documents: u64,
     /// Copies, each with the document it is a copy of.
-    pub copies: Open<'a, (u32, u32)>,
+    pub copies: Open<'a, (DocId, DocId)>,
     /// Similar pairs among those that are no copies.
     pub pairs: Open<'a, SharedPair>,
     /// Every document.
@@ -127,105 +127,105 @@ pub fn cluster(
 
 record! {
     /// A text and the group it belongs to.
-    struct TextGroup { text: u32, group: u32 }
+    struct TextGroup { text: DocId, group: DocId }
 }
 
 record! {
     /// A document of a text.
-    struct DocOfText { text: u32, doc: u32 }
+    struct DocOfText { text: DocId, doc: DocId }
 }
 
 record! {
     /// How little a text is wanted as a centre.
-    struct TextWish { text: u32, unwanted: u64 }
+    struct TextWish { text: DocId, unwanted: u64 }
 }
 
 record! {
     /// Texts, the most wanted first.
-    struct ByWish { unwanted: u64, text: u32 }
+    struct ByWish { unwanted: u64, text: DocId }
 }
 
 record! {
     /// The place of a text in the order in which texts are wanted.
-    struct TextRank { text: u32, rank: u32 }
+    struct TextRank { text: DocId, rank: u32 }
 }
 
 record! {
     /// A pair of texts of which one has its rank.
-    struct HalfRanked { b: u32, a: u32, rank_a: u32 }
+    struct HalfRanked { b: DocId, a: DocId, rank_a: u32 }
 }
 
 record! {
     /// A pair of texts, the more wanted one first.
-    struct RankedPair { rank: u32, other_rank: u32, text: u32, other: u32 }
+    struct RankedPair { rank: u32, other_rank: u32, text: DocId, other: DocId }
 }
 
 record! {
     /// A document of a cluster.
-    struct ByDoc { doc: u32, text: u32, group: u32 }
+    struct ByDoc { doc: DocId, text: DocId, group: DocId }
 }
 
 record! {
     /// Documents of a group, the one that becomes the centre first.
     struct ByGroup {
-        group: u32,
+        group: DocId,
         /// It cannot be the centre.
         is_barred: bool,
         unwanted: u64,
-        doc: u32,
-        text: u32,
-        site: u32,
+        doc: DocId,
+        text: DocId,
+        site: Packed<SiteId>,
     }
 }
 
 record! {
     /// A document with its centre.
     struct ByText {
-        text: u32,
-        group: u32,
-        doc: u32,
-        centre: u32,
-        centre_text: u32,
+        text: DocId,
+        group: DocId,
+        doc: DocId,
+        centre: DocId,
+        centre_text: DocId,
         /// It is on the centre's site.
         is_same_site: bool,
-        site: u32,
+        site: Packed<SiteId>,
     }
 }
 
 record! {
     /// Two texts, smaller first, and which of them is not the centre's.
-    struct Wanted { a: u32, b: u32, text: u32 }
+    struct Wanted { a: DocId, b: DocId, text: DocId }
 }
 
 record! {
     /// Two texts, smaller first, and their resemblance as bits.
-    struct Counted { a: u32, b: u32, resemblance: u64 }
+    struct Counted { a: DocId, b: DocId, resemblance: u64 }
 }
 
 record! {
     /// The resemblance of a text to the text of its centre, as bits.
-    struct ToCentre { text: u32, resemblance: u64 }
+    struct ToCentre { text: DocId, resemblance: u64 }
 }
 
 record! {
     /// A row of a group whose smallest document is not known yet.
     struct OfGroup {
-        group: u32,
-        doc: u32,
-        centre: u32,
+        group: DocId,
+        doc: DocId,
+        centre: DocId,
         resemblance: u64,
         is_exact: bool,
         is_same_site: bool,
-        site: u32,
+        site: Packed<SiteId>,
     }
 }
 
 record! {
     /// A row of a cluster, which goes by its smallest document.
     struct Row {
-        smallest: u32,
-        doc: u32,
-        centre: u32,
+        smallest: DocId,
+        doc: DocId,
+        centre: DocId,
         resemblance: u64,
         is_exact: bool,
         is_same_site: bool,
@@ -234,10 +234,8 @@ record! {
 
 record! {
     /// A site of a cluster.
-    struct SiteOf { smallest: u32, site: u32 }
+    struct SiteOf { smallest: DocId, site: Packed<SiteId> }
 }
-
-const NO_SITE: u32 = u32::MAX;
 
 struct Step<'s, 'a> {
     input: &'s ClusterInput<'a>,
@@ -267,7 +265,12 @@ impl Step<'_, '_> {
         }
         let pairs = (self.input.pairs)()?;
         self.take(pairs.map(|pair| {
-            pair.map(|SharedPair { a, b, .. }| RankedPair { rank: a, other_rank: b, text: a, other: b })
+            pair.map(|SharedPair { a, b, .. }| RankedPair {
+                rank: a.get(),
+                other_rank: b.get(),
+                text: a,
+                other: b,
+            })
         }))
     }
 
@@ -281,6 +284,7 @@ impl Step<'_, '_> {
         let mut centre = None;
         for pair in pairs {
             let RankedPair { rank, other_rank, text, other } = pair?;
+            let (rank, other_rank) = (DocId(rank), DocId(other_rank));
             if taken.get(rank) || taken.get(other_rank) {
                 continue;
             }
@@ -328,7 +332,7 @@ impl Step<'_, '_> {
             of_a.push(TextRank { text, rank })?;
             of_b.push(TextRank { text, rank })?;
         }
-        let rank_of = |ranks: &mut SortedCursor<SortedStream<TextRank>, TextRank>, text: u32| {
+        let rank_of = |ranks: &mut SortedCursor<SortedStream<TextRank>, TextRank>, text: DocId| {
             Ok::<_, SimilarError>(ranks.at(text, |entry| entry.text)?.map_or(u32::MAX, |entry| entry.rank))
         };
         let mut half_ranked = self.sorter::<HalfRanked>()?;
@@ -392,7 +396,7 @@ impl Step<'_, '_> {
                 .at(doc, |row| row.doc)?
                 .unwrap_or(Attributes { doc, priority: 0, site: None, can_lead: true });
             let is_barred = !can_lead || (self.input.clustering == Clustering::Centred && text != group);
-            let (unwanted, site) = (u64::MAX - priority, site.unwrap_or(NO_SITE));
+            let (unwanted, site) = (u64::MAX - priority, site.into());
             by_group.push(ByGroup { group, is_barred, unwanted, doc, text, site })?;
         }
         Ok(by_group.finish()?)
@@ -507,13 +511,14 @@ fn emit(
     sink: &mut dyn ClusterSink,
 ) -> Result<(), SimilarError> {
     let mut sites = SortedCursor::new(sites);
-    let mut current: Option<(u32, ClusterStatsRow)> = None;
+    let mut current: Option<(DocId, ClusterStatsRow)> = None;
     for row in rows {
         let Row { smallest, doc, centre, resemblance, is_exact, is_same_site } = row?;
         let stats = match &mut current {
             Some((of, stats)) if *of == smallest => stats,
             _ => {
-                let cluster = current.as_ref().map_or(0, |(_, stats)| stats.cluster + 1);
+                let cluster =
+                    current.as_ref().map_or(ClusterId::MIN, |(_, stats)| ClusterId(stats.cluster.get() + 1));
                 if let Some((_, stats)) = current.take() {
                     sink.cluster(stats)?;
                 }

@@ -10,7 +10,7 @@
 //!                    small-star: I and my smaller neighbours meet the smallest  1 ─ 2   1 ─ 3   1 ─ 4 …
 //! ```
 
-use onionskin_core::UnionFind;
+use onionskin_core::{DocId, UnionFind};
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
 use crate::{Bits, Resources, SimilarError};
@@ -25,12 +25,12 @@ pub struct Components {
 #[derive(Debug)]
 enum State {
     Memory {
-        sets: UnionFind,
+        sets: UnionFind<DocId>,
         touched: Bits,
     },
     /// Edges, larger document first.
     Disk {
-        edges: Sorter<(u32, u32)>,
+        edges: Sorter<(DocId, DocId)>,
     },
 }
 
@@ -57,7 +57,7 @@ impl Components {
     }
 
     /// Two documents belong together.
-    pub fn unite(&mut self, a: u32, b: u32) -> Result<(), SimilarError> {
+    pub fn unite(&mut self, a: DocId, b: DocId) -> Result<(), SimilarError> {
         match &mut self.state {
             State::Memory { sets, touched } => {
                 touched.set(a);
@@ -74,11 +74,11 @@ impl Components {
     /// Every document that was united with something, itself included, and the smallest of its component, in order.
     pub fn finish(
         self,
-        mut emit: impl FnMut(u32, u32) -> Result<(), SimilarError>,
+        mut emit: impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
     ) -> Result<ComponentStats, SimilarError> {
         match self.state {
             State::Memory { sets, touched } => {
-                for (doc, root) in (0..).zip(sets.into_roots()) {
+                for (doc, root) in DocId::MIN.onward().zip(sets.into_roots()) {
                     if touched.get(doc) {
                         emit(doc, root)?;
                     }
@@ -96,14 +96,14 @@ fn sort_params(resources: &Resources) -> SortParams {
 }
 
 /// An order-free sum over edges, to see whether a turn changed anything.
-fn digest(edge: (u32, u32)) -> u64 {
+fn digest(edge: (DocId, DocId)) -> u64 {
     onionskin_core::scramble(u64::from(edge.0) << 32 | u64::from(edge.1))
 }
 
 fn on_disk(
-    mut edges: SortedStream<(u32, u32)>,
+    mut edges: SortedStream<(DocId, DocId)>,
     resources: &Resources,
-    mut emit: impl FnMut(u32, u32) -> Result<(), SimilarError>,
+    mut emit: impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
 ) -> Result<ComponentStats, SimilarError> {
     let mut stats = ComponentStats::default();
     let mut last = None;
@@ -120,7 +120,7 @@ fn on_disk(
         let both = both.finish()?;
         stats.spilled_bytes += both.stats().spilled_bytes;
         let mut handed = Sorter::new(sort_params(resources))?;
-        let (mut group, mut least) = (None, 0);
+        let (mut group, mut least) = (None, DocId::MIN);
         for edge in both {
             let (doc, neighbour) = edge?;
             if group != Some(doc) {
@@ -132,7 +132,7 @@ fn on_disk(
         }
         // Small-star: the same among smaller neighbours only, which is how the edges are sorted.
         let mut next = Sorter::new(sort_params(resources))?;
-        let (mut group, mut least) = (None, 0);
+        let (mut group, mut least) = (None, DocId::MIN);
         let handed = handed.finish()?;
         stats.spilled_bytes += handed.stats().spilled_bytes;
         for edge in handed {
@@ -186,11 +186,11 @@ mod tests {
         let resources = Resources { memory, threads: 1, work_dir: dir.path().to_owned() };
         let mut components = Components::new(u64::from(n), &resources).unwrap();
         for (a, b) in edges {
-            components.unite(*a, *b).unwrap();
+            components.unite(DocId(*a), DocId(*b)).unwrap();
         }
         let mut found = Vec::new();
         let stats = components.finish(|doc, root| {
-            found.push((doc, root));
+            found.push((doc.get(), root.get()));
             Ok(())
         });
         (found, stats.unwrap())

@@ -7,9 +7,11 @@
 //! An empty document has no text and is a copy of nothing, also of no other empty one. A revisit record has no text either,
 //! but names a payload: it is a copy of the first document with that payload.
 
+use onionskin_core::DocId;
 use onionskin_store::Atlas;
 use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, Sorter};
+use onionskin_store::table::document;
 use serde::{Deserialize, Serialize};
 
 use crate::components::Components;
@@ -19,7 +21,11 @@ use crate::{Resources, SimilarError};
 const REVISIT: &str = "warc/revisit";
 
 /// Digest, whether it is a revisit, document, fingerprint of the text.
-type Payload = ([u8; 20], u8, u32, u64);
+type Payload = ([u8; 20], u8, DocId, u64);
+
+/// What tells copies.
+type Columns =
+    (document::Doc, document::MediaType, document::Tokens, document::PayloadSha1, document::TextFp);
 
 /// What folding has found and cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,27 +43,27 @@ pub struct ExactStats {
 pub fn exact_copies(
     atlas: &Atlas,
     resources: &Resources,
-    mut emit: impl FnMut(u32, u32) -> Result<(), SimilarError>,
+    mut emit: impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
 ) -> Result<ExactStats, SimilarError> {
     let mut stats = ExactStats::default();
     let params = || SortParams::new(&resources.work_dir, resources.memory.share(1, 8));
     // The number of words beside the fingerprint makes a false meeting of two texts rarer still.
-    let mut texts = Sorter::<(u64, u32, u32)>::new(params())?;
+    let mut texts = Sorter::<(u64, u32, DocId)>::new(params())?;
     let mut payloads = Sorter::<Payload>::new(params())?;
-    let mut documents = atlas.documents()?.only(&["media_type", "tokens", "payload_sha1", "text_fp"]);
+    let mut documents = atlas.documents()?.select::<Columns>();
     let mut n_documents = 0;
     while let Some(batch) = documents.next_batch()? {
-        for row in batch.rows() {
-            n_documents = n_documents.max(u64::from(row.doc) + 1);
-            if let Some(text) = row.text_fp {
+        for (doc, media_type, tokens, payload, text) in batch.rows() {
+            n_documents = n_documents.max(u64::from(doc) + 1);
+            if let Some(text) = text {
                 stats.texts += 1;
-                texts.push((text, u32::try_from(row.tokens).unwrap_or(u32::MAX), row.doc))?;
+                texts.push((text, u32::try_from(tokens).unwrap_or(u32::MAX), doc))?;
             }
-            let revisit = row.text_fp.is_none() && row.media_type == REVISIT;
-            if let Some(payload) = row.payload_sha1
-                && (revisit || row.text_fp.is_some())
+            let revisit = text.is_none() && media_type == REVISIT;
+            if let Some(payload) = payload
+                && (revisit || text.is_some())
             {
-                payloads.push((payload, u8::from(revisit), row.doc, row.text_fp.unwrap_or(0)))?;
+                payloads.push((payload, u8::from(revisit), doc, text.unwrap_or(0)))?;
             }
         }
     }
@@ -65,7 +71,7 @@ pub fn exact_copies(
     let mut components = Components::new(n_documents, &resources.share(1, 2))?;
     let texts = texts.finish()?;
     stats.spilled_bytes += texts.stats().spilled_bytes;
-    let mut first: Option<(u64, u32, u32)> = None;
+    let mut first: Option<(u64, u32, DocId)> = None;
     for text in texts {
         let text = text?;
         match first {
@@ -75,7 +81,7 @@ pub fn exact_copies(
     }
     // Documents with a text come before revisits of the same payload, so the first one is a text if there is any. Revisits wait
     // aside: one with a small number must not become the centre, for it has nothing to compare.
-    let mut revisits = Sorter::<(u32, u32)>::new(params())?;
+    let mut revisits = Sorter::<(DocId, DocId)>::new(params())?;
     let payloads = payloads.finish()?;
     stats.spilled_bytes += payloads.stats().spilled_bytes;
     let mut first: Option<Payload> = None;
@@ -94,8 +100,8 @@ pub fn exact_copies(
     }
 
     let mut revisits = SortedCursor::new(revisits.finish()?);
-    let mut copies = Sorter::<(u32, u32)>::new(params())?;
-    let mut revisits_below = |doc: u32, centre: Option<u32>, copies: &mut Sorter<(u32, u32)>| {
+    let mut copies = Sorter::<(DocId, DocId)>::new(params())?;
+    let mut revisits_below = |doc: DocId, centre: Option<DocId>, copies: &mut Sorter<(DocId, DocId)>| {
         while let Some((original, revisit)) = revisits.next_if(|(original, _)| *original <= doc)? {
             copies.push((revisit, if original == doc { centre.unwrap_or(original) } else { original }))?;
         }
@@ -109,7 +115,7 @@ pub fn exact_copies(
         Ok(())
     })?;
     stats.spilled_bytes += cost.spilled_bytes;
-    revisits_below(u32::MAX, None, &mut copies)?;
+    revisits_below(DocId::MAX, None, &mut copies)?;
     for copy in copies.finish()? {
         let (doc, centre) = copy?;
         stats.copies += 1;

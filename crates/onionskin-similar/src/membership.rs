@@ -8,6 +8,7 @@ use std::path::Path;
 
 use crate::cluster::{ClusterSink, Clustering};
 use crate::{Resources, SimilarError};
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{Record, SortError, SortParams, SortedStream, Sorter};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
@@ -19,13 +20,13 @@ use crate::{Reclustering, SimilarRecord, recluster};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Membership {
     /// The document.
-    pub doc: u32,
+    pub doc: DocId,
     /// Its cluster.
-    pub cluster: u32,
+    pub cluster: ClusterId,
     /// Members of the cluster, this one included.
     pub size: u32,
     /// The member that stands for the others.
-    pub centre: u32,
+    pub centre: DocId,
     /// Resemblance to the centre; 1 for the centre itself.
     pub resemblance: f64,
     /// How it is a copy of the centre.
@@ -57,7 +58,7 @@ pub enum MembershipError {
     #[error("cluster {cluster}: `clusters` and `cluster_stats` disagree: {problem}")]
     Disagree {
         /// The cluster.
-        cluster: u32,
+        cluster: ClusterId,
         /// About what.
         problem: &'static str,
     },
@@ -94,10 +95,10 @@ impl From<SortError> for MembershipError {
 /// A membership in integers, so that its order is total: by document first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Packed {
-    doc: u32,
-    cluster: u32,
+    doc: DocId,
+    cluster: ClusterId,
     size: u32,
-    centre: u32,
+    centre: DocId,
     resemblance: u64,
     is_near: bool,
 }
@@ -106,7 +107,7 @@ impl Record for Packed {
     const BYTES: usize = 25;
 
     fn put(&self, out: &mut [u8]) {
-        let ids = [self.doc, self.cluster, self.size, self.centre];
+        let ids = [self.doc.get(), self.cluster.get(), self.size, self.centre.get()];
         for (id, place) in ids.iter().zip(out.chunks_exact_mut(4)) {
             place.copy_from_slice(&id.to_le_bytes());
         }
@@ -117,10 +118,10 @@ impl Record for Packed {
     fn get(bytes: &[u8]) -> Packed {
         let id = |at: usize| u32::get(&bytes[4 * at..4 * at + 4]);
         Packed {
-            doc: id(0),
-            cluster: id(1),
+            doc: DocId(id(0)),
+            cluster: ClusterId(id(1)),
             size: id(2),
-            centre: id(3),
+            centre: DocId(id(3)),
             resemblance: u64::get(&bytes[16..24]),
             is_near: bytes[24] != 0,
         }
@@ -245,9 +246,9 @@ pub fn from_pairs(
 /// Clusters as they are made.
 struct Found {
     /// Cluster, document, resemblance as bits, near.
-    members: Sorter<(u32, u32, u64, u8)>,
+    members: Sorter<(ClusterId, DocId, u64, u8)>,
     /// Cluster, size, centre.
-    clusters: Sorter<(u32, u32, u32)>,
+    clusters: Sorter<(ClusterId, u32, DocId)>,
 }
 
 impl ClusterSink for Found {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{Bound, SharedPair, SimilarError};
-use onionskin_core::{FeatureFilter, Recipe, UnionFind};
+use onionskin_core::{DocId, FeatureFilter, Recipe, UnionFind};
 
 use crate::{FilterChoice, Search};
 
@@ -56,7 +56,7 @@ impl Counter {
             }
             shared += u32::from(self.b.get(at) == Some(chunk));
         }
-        SharedPair { a: 0, b: 1, shared, size_a, size_b }
+        SharedPair { a: DocId(0), b: DocId(1), shared, size_a, size_b }
     }
 }
 

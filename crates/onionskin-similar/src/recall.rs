@@ -12,7 +12,7 @@
 //! A sampled document with a crowd of neighbours is not compared with all of them: beyond [`MOST_NEIGHBOURS`] a random half is
 //! looked at, and a half of that, each standing for as many as were passed over.
 
-use onionskin_core::{FingerprintSet, scramble};
+use onionskin_core::{DocId, FingerprintSet, scramble};
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Open;
@@ -149,7 +149,7 @@ pub struct Recall {
 
 /// The sets of the sampled documents, in ascending order of document.
 struct Sample {
-    docs: Vec<u32>,
+    docs: Vec<DocId>,
     sets: Vec<Vec<u64>>,
 }
 
@@ -159,7 +159,7 @@ struct Neighbours {
     /// Halvings so far: documents whose hash has a one among so many low bits are passed over.
     halved: u32,
     /// Hash and number of each document met, and whether it is similar.
-    met: Vec<(u64, u32, bool)>,
+    met: Vec<(u64, DocId, bool)>,
 }
 
 impl Neighbours {
@@ -185,14 +185,14 @@ pub fn measure(
     judge(&sample, &neighbours, documents, seed, pairs, resources)
 }
 
-fn hash_of(doc: u32, seed: u64) -> u64 {
+fn hash_of(doc: DocId, seed: u64) -> u64 {
     scramble(scramble(seed ^ 0x5ec7_a11e).wrapping_add(u64::from(doc)))
 }
 
 impl Sample {
     /// The documents with the smallest hashes.
     fn draw(sets: &ChunkSets, seed: u64, most: usize, most_chunks: usize) -> Result<Sample, SimilarError> {
-        let mut heap = std::collections::BinaryHeap::<(u64, u32, Vec<u64>)>::new();
+        let mut heap = std::collections::BinaryHeap::<(u64, DocId, Vec<u64>)>::new();
         let mut chunks_held = 0;
         // Nobody whose hash is as large as that of one who was turned away can come in.
         let mut limit = u64::MAX;
@@ -222,7 +222,7 @@ impl Sample {
     ) -> Result<Vec<Neighbours>, SimilarError> {
         let mut index = Index::new(self, &Rarity::new(self, sets, documents, seed)?, bound);
         let mut neighbours: Vec<Neighbours> = self.docs.iter().map(|_| Neighbours::default()).collect();
-        let mut met_with = vec![u32::MAX; self.docs.len()];
+        let mut met_with = vec![None; self.docs.len()];
         let mut seen = FingerprintSet::default();
         let mut reader = sets.reader();
         while let Some((doc, chunks)) = reader.next()? {
@@ -241,14 +241,14 @@ impl Sample {
                     least_halved = least_halved.min(neighbours[at].halved);
                     let set = &self.sets[at];
                     let (size_a, size_b) = (set.len() as u32, chunks.len() as u32);
-                    if met_with[at] == doc
+                    if met_with[at] == Some(doc)
                         || self.docs[at] == doc
                         || !neighbours[at].looks_at(hash)
                         || !bound.sizes_fit(size_a, size_b)
                     {
                         continue;
                     }
-                    met_with[at] = doc;
+                    met_with[at] = Some(doc);
                     if !in_table {
                         seen.hold(chunks);
                         in_table = true;
@@ -391,7 +391,7 @@ impl Rarity {
 
 /// A true pair: both documents, which sampled document it belongs to, how many it stands for, whether it is listed, whether connected.
 struct TruePair {
-    pair: (u32, u32),
+    pair: (DocId, DocId),
     at: u32,
     weight: f64,
     listed: bool,
@@ -418,7 +418,7 @@ fn judge(
         }));
     }
     true_pairs.sort_unstable_by_key(|entry| (entry.pair, entry.at));
-    let sampled = |doc: u32| sample.docs.binary_search(&doc).ok();
+    let sampled = |doc: DocId| sample.docs.binary_search(&doc).ok();
     let mut checked = (0u64, 0u64);
     let mut components = Components::new(documents, resources)?;
     for pair in pairs()? {
@@ -438,7 +438,7 @@ fn judge(
             }
         }
     }
-    let mut labels: Vec<(u32, u32)> =
+    let mut labels: Vec<(DocId, DocId)> =
         true_pairs.iter().flat_map(|entry| [entry.pair.0, entry.pair.1]).map(|doc| (doc, doc)).collect();
     labels.sort_unstable();
     labels.dedup();
@@ -449,7 +449,7 @@ fn judge(
         Ok(())
     })?;
     let label =
-        |doc: u32| labels.binary_search_by_key(&doc, |label| label.0).map_or(doc, |place| labels[place].1);
+        |doc: DocId| labels.binary_search_by_key(&doc, |label| label.0).map_or(doc, |place| labels[place].1);
     for entry in &mut true_pairs {
         entry.connected = label(entry.pair.0) == label(entry.pair.1);
     }

@@ -1,6 +1,6 @@
 //! Sums over all clusters, estimated from random subcollections (Pereira et al. 2006, section 4.2).
 
-use onionskin_core::scramble;
+use onionskin_core::{DocId, scramble};
 
 use crate::recall::Interval;
 
@@ -10,7 +10,7 @@ const Z: f64 = 1.959_963_984_540_054;
 /// The subcollection that a document is in, out of `of`, by chance.
 ///
 /// Not by order: neighbours in an input are copies of each other more often than strangers are, and the first pages of a crawl are not like the others.
-pub fn subcollection(doc: u32, of: u32, seed: u64) -> u32 {
+pub fn subcollection(doc: DocId, of: u32, seed: u64) -> u32 {
     let mixed = scramble(scramble(seed ^ 0x7375_6263_6f6c_6c65).wrapping_add(u64::from(doc)));
     // The high half of the product: as even as a remainder, and without its division.
     ((u128::from(mixed) * u128::from(of.max(1))) >> 64) as u32

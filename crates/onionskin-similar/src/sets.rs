@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use onionskin_core::FingerprintSet;
+use onionskin_core::{Chunking, DocId, FingerprintSet};
 use onionskin_store::Atlas;
 use onionskin_store::schema::{ChunkingName, Table};
 use onionskin_store::table::ChunksReader;
@@ -24,18 +24,18 @@ impl Bits {
 
     /// Makes the bit of a document true; grows when needed.
     #[inline]
-    pub fn set(&mut self, doc: u32) {
-        let word = doc as usize / 64;
+    pub fn set(&mut self, doc: DocId) {
+        let word = doc.index() / 64;
         if word >= self.words.len() {
             self.words.resize(word + 1, 0);
         }
-        self.words[word] |= 1 << (doc % 64);
+        self.words[word] |= 1 << (doc.get() % 64);
     }
 
     /// The bit of a document; false beyond the end.
     #[inline]
-    pub fn get(&self, doc: u32) -> bool {
-        self.words.get(doc as usize / 64).is_some_and(|word| word >> (doc % 64) & 1 == 1)
+    pub fn get(&self, doc: DocId) -> bool {
+        self.words.get(doc.index() / 64).is_some_and(|word| word >> (doc.get() % 64) & 1 == 1)
     }
 
     /// How many are true.
@@ -55,7 +55,7 @@ pub struct ChunkSets {
 #[derive(Clone, Debug)]
 enum Source {
     Files(ChunkingName, Vec<PathBuf>),
-    Memory(Arc<Vec<(u32, Vec<u64>)>>),
+    Memory(Arc<Vec<(DocId, Vec<u64>)>>),
     Other(Arc<dyn SetSource>),
 }
 
@@ -68,7 +68,7 @@ pub trait SetSource: std::fmt::Debug + Send + Sync {
 /// One pass over such sets.
 pub trait SetCursor {
     /// Goes to the next document that is wanted, in ascending order; `None` at the end.
-    fn advance(&mut self, wanted: &dyn Fn(u32) -> bool) -> Result<Option<u32>, SimilarError>;
+    fn advance(&mut self, wanted: &dyn Fn(DocId) -> bool) -> Result<Option<DocId>, SimilarError>;
     /// The chunks of the document it went to, each as often as it likes.
     fn chunks(&self) -> &[u64];
 }
@@ -82,7 +82,7 @@ impl ChunkSets {
     }
 
     /// Sets that are given, in ascending order of document. For tests and small things.
-    pub fn in_memory(documents: Vec<(u32, Vec<u64>)>) -> ChunkSets {
+    pub fn in_memory(documents: Vec<(DocId, Vec<u64>)>) -> ChunkSets {
         debug_assert!(documents.is_sorted_by(|a, b| a.0 < b.0));
         ChunkSets { source: Source::Memory(Arc::new(documents)), folded: Arc::default(), distinct: true }
     }
@@ -128,12 +128,12 @@ impl ChunkSets {
 
 /// Shingles are sets already; other chunks come as often as they occur.
 fn are_sets(chunking: &ChunkingName) -> bool {
-    chunking.as_str().starts_with(['w', 'c']) || chunking.as_str().starts_with("ls")
+    matches!(chunking.chunking(), Some(Chunking::Shingles(..)))
 }
 
 enum Cursor {
     Table(Box<ChunksReader>),
-    Memory(Arc<Vec<(u32, Vec<u64>)>>, usize),
+    Memory(Arc<Vec<(DocId, Vec<u64>)>>, usize),
     Unopened(Arc<dyn SetSource>),
     Other(Box<dyn SetCursor>),
 }
@@ -150,12 +150,15 @@ pub struct SetReader {
 impl SetReader {
     /// The next document and its chunks, in order of appearance, never none; `None` at the end.
     #[expect(clippy::should_implement_trait, reason = "it lends what it gives")]
-    pub fn next(&mut self) -> Result<Option<(u32, &[u64])>, SimilarError> {
+    pub fn next(&mut self) -> Result<Option<(DocId, &[u64])>, SimilarError> {
         self.next_of(|_| true)
     }
 
     /// The next document that is wanted. The others cost next to nothing.
-    pub fn next_of(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Option<(u32, &[u64])>, SimilarError> {
+    pub fn next_of(
+        &mut self,
+        wanted: impl Fn(DocId) -> bool,
+    ) -> Result<Option<(DocId, &[u64])>, SimilarError> {
         let Some(doc) = self.advance(wanted)? else { return Ok(None) };
         if !self.distinct {
             return Ok(Some((doc, self.chunks())));
@@ -171,13 +174,13 @@ impl SetReader {
     /// The same, for whoever makes a set of the chunks in any case: they may repeat.
     pub fn next_with_repeats(
         &mut self,
-        wanted: impl Fn(u32) -> bool,
-    ) -> Result<Option<(u32, &[u64])>, SimilarError> {
+        wanted: impl Fn(DocId) -> bool,
+    ) -> Result<Option<(DocId, &[u64])>, SimilarError> {
         let doc = self.advance(wanted)?;
         Ok(doc.map(|doc| (doc, self.chunks())))
     }
 
-    fn advance(&mut self, wanted: impl Fn(u32) -> bool) -> Result<Option<u32>, SimilarError> {
+    fn advance(&mut self, wanted: impl Fn(DocId) -> bool) -> Result<Option<DocId>, SimilarError> {
         if let Cursor::Unopened(source) = &self.cursor {
             self.cursor = Cursor::Other(source.open()?);
         }

@@ -33,7 +33,7 @@ use crate::{
     Bits, Bound, Candidates, ChunkSets, Resources, SetSource, SharedPair, SimilarError, VerifyStats,
     count_shared,
 };
-use onionskin_core::{FeatureFilter, Recipe, Threshold};
+use onionskin_core::{DocId, FeatureFilter, Recipe, Threshold};
 use onionskin_store::raw::RawRecords;
 use onionskin_store::schema::{ChunkingName, LevelName};
 use onionskin_store::sort::{SortParams, Sorter};
@@ -271,7 +271,7 @@ const DUPLICATES: &str = "duplicates";
 const FIXED_BYTES: u64 = 64 << 20;
 
 /// A similar pair in a work file: documents, shared, sizes.
-pub(crate) type NearRecord = ((u32, u32), (u32, u32, u32));
+pub(crate) type NearRecord = ((DocId, DocId), (u32, u32, u32));
 
 fn near_record(pair: SharedPair) -> NearRecord {
     ((pair.a, pair.b), (pair.shared, pair.size_a, pair.size_b))
@@ -330,7 +330,7 @@ impl<'a> Job<'a> {
                     recipe: manifest.recipe.clone(),
                     hint: format!(
                         "scan again with a recipe that keeps them, as in {}+{name}",
-                        manifest.recipe.split('+').next().unwrap_or_default()
+                        recipe.without_kept()
                     ),
                 })
             })
@@ -452,7 +452,7 @@ impl Run<'_, '_, '_> {
         let resources = self.resources();
         let staging = &mut self.0.staging;
         self.0.state.exact = exact_copies(self.0.stage.atlas, &resources, |doc, centre| {
-            Ok(staging.raw::<(u32, u32)>(COPIES)?.push(&(doc, centre))?)
+            Ok(staging.raw::<(DocId, DocId)>(COPIES)?.push(&(doc, centre))?)
         })?;
         Ok(())
     }
@@ -460,7 +460,7 @@ impl Run<'_, '_, '_> {
     /// One bit for every document that is a copy of another.
     fn folded(&self) -> Result<Arc<Bits>, SimilarError> {
         let mut folded = Bits::new(self.0.stage.documents);
-        for copy in self.0.staging.raw_records::<(u32, u32)>(COPIES) {
+        for copy in self.0.staging.raw_records::<(DocId, DocId)>(COPIES) {
             folded.set(copy?.0);
         }
         Ok(Arc::new(folded))
@@ -481,15 +481,15 @@ impl Run<'_, '_, '_> {
         let folded = self.folded()?;
         // Larger document first: in this order they are verified.
         let sort = SortParams::new(&resources.work_dir, resources.memory.share(1, 8)).dedup();
-        let mut pairs = Sorter::<(u32, u32)>::new(sort)?;
-        let mut candidate = |a: u32, b: u32| {
+        let mut pairs = Sorter::<(DocId, DocId)>::new(sort)?;
+        let mut candidate = |a: DocId, b: DocId| {
             if a != b { Ok(pairs.push((a.max(b), a.min(b)))?) } else { Ok(()) }
         };
         self.0.state.candidates =
             filter::find(self.0.stage, filter, &folded, &resources.share(3, 4), &mut candidate)?;
         for pair in pairs.finish()? {
             let (b, a) = pair?;
-            self.0.staging.raw::<(u32, u32)>(CANDIDATES)?.push(&(a, b))?;
+            self.0.staging.raw::<(DocId, DocId)>(CANDIDATES)?.push(&(a, b))?;
         }
         Ok(())
     }
@@ -507,7 +507,7 @@ impl Run<'_, '_, '_> {
             Search::Exact => {}
             Search::Resemblance { exact: false, .. } => {
                 let mut candidates = Candidates::new(documents, &resources.share(1, 8))?;
-                for pair in self.0.staging.raw_records::<(u32, u32)>(CANDIDATES) {
+                for pair in self.0.staging.raw_records::<(DocId, DocId)>(CANDIDATES) {
                     let (a, b) = pair?;
                     candidates.push(a, b)?;
                 }
@@ -525,15 +525,16 @@ impl Run<'_, '_, '_> {
             }
             Search::Paragraphs { share } => {
                 let staging = &mut self.0.staging;
-                let mut equal =
-                    |pair: SharedPair| Ok(staging.raw::<(u32, u32)>(DUPLICATES)?.push(&(pair.b, pair.a))?);
+                let mut equal = |pair: SharedPair| {
+                    Ok(staging.raw::<(DocId, DocId)>(DUPLICATES)?.push(&(pair.b, pair.a))?)
+                };
                 let resources = resources.share(7, 8);
                 let found = tables::paragraphs(&sets, documents, *share, &resources, &mut equal, &mut emit)?;
                 self.0.state.paragraphs = Some(found);
             }
             Search::Subcollections { iterations, of } => {
                 let deal = iterations::Deal::new(*iterations, *of, self.0.stage.atlas.manifest().seed);
-                let copies = || self.0.staging.raw_records::<(u32, u32)>(COPIES);
+                let copies = || self.0.staging.raw_records::<(DocId, DocId)>(COPIES);
                 let resources = resources.share(7, 8);
                 let found = iterations::search(&sets, documents, deal, &copies, &resources, &mut emit)?;
                 self.0.state.iterations = Some(found);

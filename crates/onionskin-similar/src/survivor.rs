@@ -1,5 +1,6 @@
 //! Which document of a cluster stands for the others.
 
+use onionskin_core::DocId;
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,7 +8,8 @@ use crate::cluster::{Attributes, Rows};
 use crate::{Resources, SimilarError};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, Sorter};
-use onionskin_store::table::DocumentRow;
+use onionskin_store::table::document::{Doc, FetchedAt, Site, Source, TextFp, Tokens, Url};
+use onionskin_store::table::{DocumentsReader, Selection};
 use onionskin_store::{Atlas, TableName};
 
 /// The rule. Among equals the smallest document is taken.
@@ -81,72 +83,93 @@ impl Survivor {
         atlas: &Atlas,
         resources: &Resources,
     ) -> Result<Rows<'a, Attributes>, SimilarError> {
-        let mut linked = match self {
-            Survivor::MostLinked => Some(SortedCursor::new(links_in(atlas, resources)?)),
-            _ => None,
+        let documents = atlas.documents()?;
+        let site_only = |doc, site, text: Option<u64>, priority| Attributes {
+            doc,
+            priority,
+            site,
+            can_lead: text.is_some(),
         };
-        let columns: &[&'static str] = match self {
-            Survivor::Smallest | Survivor::MostLinked => &["site", "text_fp"],
-            Survivor::Longest => &["site", "text_fp", "tokens"],
-            Survivor::Earliest => &["site", "text_fp", "fetched_at"],
-            Survivor::Preferred(_) => &["site", "text_fp", "source", "url"],
-        };
-        let mut documents = atlas.documents()?.only(columns);
-        let mut rows: std::vec::IntoIter<Attributes> = Vec::new().into_iter();
-        Ok(Box::new(std::iter::from_fn(move || {
-            loop {
-                if let Some(mut row) = rows.next() {
-                    if let Some(linked) = &mut linked {
-                        match links_to(linked, row.doc) {
-                            Ok(links) => row.priority += links,
-                            Err(error) => return Some(Err(error)),
-                        }
-                    }
-                    return Some(Ok(row));
-                }
-                match documents.next_batch() {
-                    Ok(Some(batch)) => {
-                        let attributes = batch.rows().map(|row| Attributes {
-                            doc: row.doc,
-                            priority: self.priority(&row),
-                            site: row.site,
-                            can_lead: row.text_fp.is_some(),
-                        });
-                        rows = attributes.collect::<Vec<_>>().into_iter();
-                    }
-                    Ok(None) => return None,
-                    Err(error) => return Some(Err(error.into())),
-                }
+        Ok(match self {
+            Survivor::Smallest => {
+                rows::<(Doc, Site, TextFp)>(documents, move |(doc, site, text)| site_only(doc, site, text, 0))
             }
-        })))
-    }
-
-    /// As far as the document's own row tells.
-    fn priority(&self, row: &DocumentRow<'_>) -> u64 {
-        match self {
-            Survivor::Smallest | Survivor::MostLinked => 0,
-            Survivor::Longest => row.tokens,
-            // Earlier is more, also before 1970; any date is more than none.
-            Survivor::Earliest => row.fetched_at.map_or(0, |time| (!(time as u64 ^ 1 << 63)).max(1)),
+            Survivor::MostLinked => {
+                let mut linked = SortedCursor::new(links_in(atlas, resources)?);
+                let unlinked = rows::<(Doc, Site, TextFp)>(documents, move |(doc, site, text)| {
+                    site_only(doc, site, text, 0)
+                });
+                Box::new(unlinked.map(move |row| {
+                    let mut row = row?;
+                    row.priority += links_to(&mut linked, row.doc)?;
+                    Ok(row)
+                }))
+            }
+            Survivor::Longest => {
+                rows::<(Doc, Site, TextFp, Tokens)>(documents, move |(doc, site, text, tokens)| {
+                    site_only(doc, site, text, tokens)
+                })
+            }
+            Survivor::Earliest => {
+                rows::<(Doc, Site, TextFp, FetchedAt)>(documents, move |(doc, site, text, fetched_at)| {
+                    site_only(doc, site, text, earlier(fetched_at))
+                })
+            }
             Survivor::Preferred(places) => {
-                let from = |place: &String| {
-                    row.source.starts_with(place.as_str())
-                        || row.url.is_some_and(|url| {
-                            url.starts_with(place.as_str())
-                                || url.split_once("://").is_some_and(|(_, rest)| {
-                                    rest.strip_prefix(place.as_str())
-                                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
-                                })
-                        })
-                };
-                places.iter().position(from).map_or(0, |at| (places.len() - at) as u64)
+                rows::<(Doc, Site, TextFp, Source, Url)>(documents, move |(doc, site, text, source, url)| {
+                    site_only(doc, site, text, preferred(places, source, url))
+                })
             }
-        }
+        })
     }
 }
 
+/// All documents, by some of their columns.
+fn rows<'a, S: Selection>(
+    documents: DocumentsReader,
+    attributes: impl for<'r> Fn(S::Item<'r>) -> Attributes + 'a,
+) -> Rows<'a, Attributes> {
+    let mut documents = documents.select::<S>();
+    let mut rows: std::vec::IntoIter<Attributes> = Vec::new().into_iter();
+    Box::new(std::iter::from_fn(move || {
+        loop {
+            if let Some(row) = rows.next() {
+                return Some(Ok(row));
+            }
+            match documents.next_batch() {
+                Ok(Some(batch)) => rows = batch.rows().map(&attributes).collect::<Vec<_>>().into_iter(),
+                Ok(None) => return None,
+                Err(error) => return Some(Err(error.into())),
+            }
+        }
+    }))
+}
+
+/// Earlier is more, also before 1970; any date is more than none.
+fn earlier(fetched_at: Option<i64>) -> u64 {
+    fetched_at.map_or(0, |time| (!(time as u64 ^ 1 << 63)).max(1))
+}
+
+/// More for an earlier one of the places.
+fn preferred(places: &[String], source: &str, url: Option<&str>) -> u64 {
+    let from = |place: &String| {
+        source.starts_with(place.as_str())
+            || url.is_some_and(|url| {
+                url.starts_with(place.as_str())
+                    || url.split_once("://").is_some_and(|(_, rest)| {
+                        rest.strip_prefix(place.as_str())
+                            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
+                    })
+            })
+    };
+    places.iter().position(from).map_or(0, |at| (places.len() - at) as u64)
+}
+
 /// How many of the targets are a document.
-fn links_to(targets: &mut SortedCursor<Rows<'static, u32>, u32>, doc: u32) -> Result<u64, SimilarError> {
+fn links_to(
+    targets: &mut SortedCursor<Rows<'static, DocId>, DocId>,
+    doc: DocId,
+) -> Result<u64, SimilarError> {
     let mut links = 0;
     while let Some(target) = targets.next_if(|target| *target <= doc)? {
         links += u64::from(target == doc);
@@ -155,9 +178,9 @@ fn links_to(targets: &mut SortedCursor<Rows<'static, u32>, u32>, doc: u32) -> Re
 }
 
 /// The target of every link from another document, in order.
-fn links_in(atlas: &Atlas, resources: &Resources) -> Result<Rows<'static, u32>, SimilarError> {
+fn links_in(atlas: &Atlas, resources: &Resources) -> Result<Rows<'static, DocId>, SimilarError> {
     let mut targets =
-        Sorter::<u32>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 10)))?;
+        Sorter::<DocId>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 10)))?;
     if atlas.has(&TableName::Links) {
         for link in atlas.links()? {
             let (src, dest) = link?;
@@ -185,22 +208,14 @@ mod tests {
 
     #[test]
     fn priorities_of_a_row() {
-        let row = DocumentRow {
-            url: Some("https://b.org/x"),
-            source: "crawl-1/a.warc",
-            tokens: 7,
-            fetched_at: Some(5),
-            ..DocumentRow::default()
-        };
-        let priority = |rule: &str| rule.parse::<Survivor>().unwrap().priority(&row);
-        assert_eq!(priority("longest"), 7);
-        assert!(
-            priority("earliest") > Survivor::Earliest.priority(&DocumentRow { fetched_at: Some(6), ..row })
-        );
-        assert!(priority("earliest") > Survivor::Earliest.priority(&DocumentRow { fetched_at: None, ..row }));
-        let at = |time| Survivor::Earliest.priority(&DocumentRow { fetched_at: Some(time), ..row });
+        assert!(earlier(Some(5)) > earlier(Some(6)) && earlier(Some(5)) > earlier(None));
+        let at = |time| earlier(Some(time));
         let times = [i64::MIN, -3_786_912_000_000_000, -1, 0, 1, i64::MAX - 1];
         assert!(times.is_sorted_by(|a, b| at(*a) > at(*b)) && at(i64::MAX) > 0);
+        let priority = |rule: &str| match rule.parse::<Survivor>().unwrap() {
+            Survivor::Preferred(places) => preferred(&places, "crawl-1/a.warc", Some("https://b.org/x")),
+            other => panic!("{other}"),
+        };
         assert_eq!(
             ["prefer:a.org,b.org", "prefer:b.or", "prefer:crawl-1", "prefer:https://b.org/,c"].map(priority),
             [1, 0, 1, 2]

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
 
-use onionskin_core::FingerprintSet;
+use onionskin_core::{DocId, FingerprintSet};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,9 @@ use crate::{Bits, Bound, ChunkSets, Resources, SimilarError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SharedPair {
     /// The smaller document.
-    pub a: u32,
+    pub a: DocId,
     /// The larger document.
-    pub b: u32,
+    pub b: DocId,
     /// Chunks that both have.
     pub shared: u32,
     /// Chunks of `a`.
@@ -50,9 +50,9 @@ impl SharedPair {
 #[derive(Debug)]
 pub struct Candidates {
     /// Larger document first: that is the order in which they are looked at.
-    sorter: Sorter<(u32, u32)>,
+    sorter: Sorter<(DocId, DocId)>,
     /// Smaller document first: how long it has to be kept.
-    last: Sorter<(u32, u32)>,
+    last: Sorter<(DocId, DocId)>,
     smaller: Bits,
     larger: Bits,
 }
@@ -70,7 +70,7 @@ impl Candidates {
     }
 
     /// Two documents; one alone is no pair.
-    pub fn push(&mut self, a: u32, b: u32) -> Result<(), SimilarError> {
+    pub fn push(&mut self, a: DocId, b: DocId) -> Result<(), SimilarError> {
         if a != b {
             let (a, b) = (a.min(b), a.max(b));
             self.smaller.set(a);
@@ -102,7 +102,7 @@ pub struct VerifyStats {
 }
 
 /// A larger document, where its chunks lie, where its candidates lie.
-type Larger = (u32, Range<usize>, Range<usize>);
+type Larger = (DocId, Range<usize>, Range<usize>);
 
 /// Documents of one round of work, on which threads work side by side.
 #[derive(Default)]
@@ -111,7 +111,7 @@ struct Round {
     chunks: Vec<u64>,
     larger: Vec<Larger>,
     /// The smaller documents of the candidates.
-    smaller: Vec<u32>,
+    smaller: Vec<DocId>,
 }
 
 impl Round {
@@ -147,9 +147,9 @@ impl Round {
 /// Sets that are kept until the last larger document of their pairs has come by.
 #[derive(Default)]
 struct Kept {
-    sets: HashMap<u32, Box<[u64]>>,
+    sets: HashMap<DocId, Box<[u64]>>,
     /// The last larger document, and the kept one.
-    expiry: BinaryHeap<Reverse<(u32, u32)>>,
+    expiry: BinaryHeap<Reverse<(DocId, DocId)>>,
     bytes: usize,
     /// What makes a set of chunks.
     seen: FingerprintSet,
@@ -160,7 +160,7 @@ impl Kept {
     const OVERHEAD: usize = 64;
 
     /// Keeps a set, or chunks that may repeat as a set.
-    fn push(&mut self, doc: u32, chunks: &[u64], may_repeat: bool, last: u32) {
+    fn push(&mut self, doc: DocId, chunks: &[u64], may_repeat: bool, last: DocId) {
         let mut set = chunks;
         if may_repeat {
             self.seen.hold(chunks);
@@ -172,7 +172,7 @@ impl Kept {
     }
 
     /// Lets go of those that no document from this one on needs.
-    fn release(&mut self, from: u32) {
+    fn release(&mut self, from: DocId) {
         while let Some(Reverse((last, doc))) = self.expiry.peek().copied()
             && last < from
         {
@@ -183,7 +183,7 @@ impl Kept {
         }
     }
 
-    fn get(&self, doc: u32) -> Option<&[u64]> {
+    fn get(&self, doc: DocId) -> Option<&[u64]> {
         self.sets.get(&doc).map(|chunks| &**chunks)
     }
 }
@@ -216,7 +216,7 @@ pub fn count_shared(
     let mut output = Output { stats, emit };
     // Documents are kept in ascending order over all passes, so one walk along their partners is enough.
     let mut last = SortedCursor::new(last);
-    let mut from = 0;
+    let mut from = DocId::MIN;
     loop {
         output.stats.spilled_bytes += waiting.stats().spilled_bytes;
         let mut pass = Pass::new(&job, waiting, from);
@@ -234,7 +234,7 @@ pub fn count_shared(
 }
 
 /// Pairs of documents in order.
-type Pairs = SortedCursor<SortedStream<(u32, u32)>, (u32, u32)>;
+type Pairs = SortedCursor<SortedStream<(DocId, DocId)>, (DocId, DocId)>;
 
 /// What is the same in all passes.
 struct Job<'a> {
@@ -264,7 +264,7 @@ impl<'a> Job<'a> {
         // More than one thread has to be worth starting.
         let parts = if resources.threads <= 1 { 1 } else { 32 * resources.threads };
         let round_chunks = (kept_bytes / 8 / size_of::<u64>()).min(ROUND_CHUNKS * parts);
-        let round_pairs = (kept_bytes / 16 / size_of::<u32>()).min(ROUND_PAIRS * parts);
+        let round_pairs = (kept_bytes / 16 / size_of::<DocId>()).min(ROUND_PAIRS * parts);
         Job { sets, smaller, larger, bound, resources, kept_bytes, round_chunks, round_pairs }
     }
 }
@@ -282,19 +282,19 @@ struct Pass<'j> {
     pairs: Pairs,
     /// Which smaller documents are kept: those below have been kept in an earlier pass, those above wait
     /// for a later one.
-    keeps: Range<u32>,
+    keeps: Range<DocId>,
     kept: Kept,
     round: Round,
     /// Candidates for a later pass.
-    later: Option<Sorter<(u32, u32)>>,
+    later: Option<Sorter<(DocId, DocId)>>,
 }
 
 impl<'j> Pass<'j> {
-    fn new(job: &'j Job<'j>, waiting: SortedStream<(u32, u32)>, from: u32) -> Pass<'j> {
+    fn new(job: &'j Job<'j>, waiting: SortedStream<(DocId, DocId)>, from: DocId) -> Pass<'j> {
         Pass {
             job,
             pairs: SortedCursor::new(waiting),
-            keeps: from..u32::MAX,
+            keeps: from..DocId::MAX,
             kept: Kept::default(),
             round: Round::default(),
             later: None,
@@ -306,7 +306,7 @@ impl<'j> Pass<'j> {
         let mut reader = job.sets.reader();
         loop {
             let keeps = self.keeps.clone();
-            let is_kept = |doc: u32| keeps.contains(&doc) && job.smaller.get(doc);
+            let is_kept = |doc: DocId| keeps.contains(&doc) && job.smaller.get(doc);
             let wanted = |doc| job.larger.get(doc) || is_kept(doc);
             let Some((doc, chunks)) = reader.next_with_repeats(wanted)? else { break };
             if is_kept(doc) && self.has_room(doc, output)? {
@@ -316,14 +316,14 @@ impl<'j> Pass<'j> {
             self.take_candidates(doc, chunks, output)?;
             if self.round.chunks.len() >= job.round_chunks || self.round.smaller.len() >= job.round_pairs {
                 self.count(output)?;
-                self.kept.release(doc.saturating_add(1));
+                self.kept.release(DocId(doc.get().saturating_add(1)));
             }
         }
         self.count(output)
     }
 
     /// Whether a set can be kept. If not, no more are kept in this pass.
-    fn has_room(&mut self, doc: u32, output: &mut Output<'_>) -> Result<bool, SimilarError> {
+    fn has_room(&mut self, doc: DocId, output: &mut Output<'_>) -> Result<bool, SimilarError> {
         if self.kept.bytes < self.job.kept_bytes {
             return Ok(true);
         }
@@ -340,7 +340,7 @@ impl<'j> Pass<'j> {
     /// Adds a larger document to the round, with those of its candidates that are kept.
     fn take_candidates(
         &mut self,
-        doc: u32,
+        doc: DocId,
         chunks: &[u64],
         output: &mut Output<'_>,
     ) -> Result<(), SimilarError> {
@@ -364,7 +364,7 @@ impl<'j> Pass<'j> {
         Ok(())
     }
 
-    fn wait(&mut self, pair: (u32, u32)) -> Result<(), SimilarError> {
+    fn wait(&mut self, pair: (DocId, DocId)) -> Result<(), SimilarError> {
         let later = match &mut self.later {
             Some(later) => later,
             none => {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
+use onionskin_core::DocId;
 use onionskin_store::schema::ChunkingName;
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::storage::Disk;
@@ -64,7 +65,7 @@ fn write_chunks(path: &Path) -> PartMeta {
     let part = PartWriter::create(Disk::shared().as_ref(), path, &params).unwrap();
     let mut writer = ChunksWriter::new(part);
     for doc in 0..DOCUMENTS {
-        writer.push(doc, &chunks).unwrap();
+        writer.push(DocId(doc), &chunks).unwrap();
     }
     writer.finish(false).unwrap()
 }

@@ -19,6 +19,8 @@ use std::io::{self, Read, Write};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+use onionskin_core::{ClusterId, CollectionId, DocId, Id, Packed, ReplicaId, SiteId, SlotId};
+
 use crate::disk::IoError;
 use crate::storage::{Sink, Storage};
 
@@ -62,6 +64,36 @@ macro_rules! integer_records {
     )*};
 }
 integer_records!(u8, u16, u32, u64, u128, i32, i64);
+
+macro_rules! id_records {
+    ($($id:ident),*) => {$(
+        /// The same bytes as its number.
+        impl Record for $id {
+            const BYTES: usize = u32::BYTES;
+            #[inline]
+            fn put(&self, out: &mut [u8]) {
+                self.0.put(out);
+            }
+            #[inline]
+            fn get(bytes: &[u8]) -> $id {
+                $id(u32::get(bytes))
+            }
+        }
+    )*};
+}
+id_records!(DocId, SiteId, ClusterId, CollectionId, ReplicaId, SlotId);
+
+impl<I: Id> Record for Packed<I> {
+    const BYTES: usize = u32::BYTES;
+    #[inline]
+    fn put(&self, out: &mut [u8]) {
+        self.bits().put(out);
+    }
+    #[inline]
+    fn get(bytes: &[u8]) -> Packed<I> {
+        Packed::from_bits(u32::get(bytes))
+    }
+}
 
 macro_rules! tuple_records {
     ($(($($name:ident $field:ident $index:tt),+)),*) => {$(

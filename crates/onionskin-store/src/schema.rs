@@ -15,34 +15,67 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 
+use onionskin_core::Chunking;
+
 use crate::table::TableError;
 pub use name::TableName;
 
 /// Elements of a list column, at most: a file that claims more is not ours.
 pub const MAX_LIST_LEN: u32 = 1 << 16;
 
-/// The name of a chunking inside a table name, as `w4` in `chunks.w4`.
-///
-/// Made of lower-case letters, digits, `-` and `_`, so that it can be a folder name everywhere.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ChunkingName(String);
+/// Whether something can be a folder name everywhere: lower-case letters, digits, `-` and `_`.
+pub(crate) fn is_folder_name(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_')
+}
+
+macro_rules! names {
+    ($($(#[$doc:meta])* $name:ident),+) => {$(
+        $(#[$doc])*
+        ///
+        /// Made of lower-case letters, digits, `-` and `_`, so that it can be a folder name everywhere.
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(String);
+
+        impl $name {
+            /// `None` when the name is empty, too long or has other characters.
+            pub fn new(name: &str) -> Option<$name> {
+                is_folder_name(name).then(|| $name(name.to_owned()))
+            }
+
+            /// The name.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+    )+};
+}
+
+names!(
+    /// The name of a chunking inside a table name, as `w4` in `chunks.w4`.
+    ChunkingName,
+    /// The name of a level inside a table name, as `overlap-l4-15` in `copies.overlap-l4-15`.
+    LevelName
+);
 
 impl ChunkingName {
-    /// `None` when the name is empty, too long or has other characters.
-    pub fn new(name: &str) -> Option<ChunkingName> {
-        let fits = (1..=64).contains(&name.len())
-            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_');
-        fits.then(|| ChunkingName(name.to_owned()))
-    }
-
-    /// The name.
-    pub fn as_str(&self) -> &str {
-        &self.0
+    /// The chunking of this name; `None` when it is none of ours.
+    pub fn chunking(&self) -> Option<Chunking> {
+        self.0.parse().ok()
     }
 }
 
-/// The name of a level inside a table name, as `overlap-l4-15` in `copies.overlap-l4-15`: the same letters as in a chunking's.
-pub type LevelName = ChunkingName;
+impl From<Chunking> for ChunkingName {
+    fn from(chunking: Chunking) -> ChunkingName {
+        ChunkingName(chunking.to_string())
+    }
+}
 
 /// A table of the atlas.
 ///

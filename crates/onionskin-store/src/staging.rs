@@ -22,6 +22,7 @@ mod lock;
 mod publish;
 mod resume;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
@@ -32,13 +33,13 @@ use serde_json::Value;
 use crate::atlas::AtlasError;
 use crate::disk::IoError;
 use crate::raw::{RawError, RawRecords, RawWriter, Record};
-use crate::schema::{ChunkingName, LevelName, Table, TableName};
+use crate::schema::{ChunkingName, LevelName, Table, TableName, is_folder_name};
 use crate::stage::StageName;
 use crate::storage::{Disk, Storage, StorageFile};
 use crate::table::{
     ChunksWriter, ClusterStatsWriter, ClustersWriter, CollectionGroupsWriter, CollectionPagesWriter,
     CollectionsWriter, DocumentsWriter, FeaturesWriter, IdPairsWriter, PairsWriter, PartMeta, PartParams,
-    PartWriter, SitesWriter, SketchesWriter, TableError, UrlRulesWriter,
+    PartWriter, Row, RowWriter, SitesWriter, SketchesWriter, TableError, UrlRulesWriter,
 };
 use journal::{Commit, PartEntry, RawEntry};
 pub use journal::{JournalError, parse_journal_bytes};
@@ -213,81 +214,36 @@ pub enum StagingError {
 }
 
 /// The open part of a table.
-#[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "there are as many as tables, never many")]
-enum Slot {
-    Documents(DocumentsWriter),
-    Sites(SitesWriter),
-    Links(IdPairsWriter),
-    Copies(IdPairsWriter),
-    Chunks(ChunksWriter),
-    Sketches(SketchesWriter),
-    Features(FeaturesWriter),
-    Pairs(PairsWriter),
-    Clusters(ClustersWriter),
-    ClusterStats(ClusterStatsWriter),
-    Collections(CollectionsWriter),
-    CollectionPages(CollectionPagesWriter),
-    CollectionGroups(CollectionGroupsWriter),
-    UrlRules(UrlRulesWriter),
+trait OpenPart: Any {
+    fn rows(&self) -> u64;
+    fn finish(self: Box<Self>) -> Result<PartMeta, TableError>;
 }
 
-impl Slot {
-    fn new(part: PartWriter) -> Slot {
-        match part.table() {
-            Table::Documents => Slot::Documents(DocumentsWriter::new(part)),
-            Table::Sites => Slot::Sites(SitesWriter::new(part)),
-            Table::Links => Slot::Links(IdPairsWriter::new(part)),
-            Table::Copies(_) => Slot::Copies(IdPairsWriter::new(part)),
-            Table::Chunks(_) => Slot::Chunks(ChunksWriter::new(part)),
-            Table::Sketches { .. } => Slot::Sketches(SketchesWriter::new(part)),
-            Table::Features { .. } => Slot::Features(FeaturesWriter::new(part)),
-            Table::Pairs => Slot::Pairs(PairsWriter::new(part)),
-            Table::Clusters => Slot::Clusters(ClustersWriter::new(part)),
-            Table::ClusterStats => Slot::ClusterStats(ClusterStatsWriter::new(part)),
-            Table::Collections => Slot::Collections(CollectionsWriter::new(part)),
-            Table::CollectionPages => Slot::CollectionPages(CollectionPagesWriter::new(part)),
-            Table::CollectionGroups => Slot::CollectionGroups(CollectionGroupsWriter::new(part)),
-            Table::UrlRules => Slot::UrlRules(UrlRulesWriter::new(part)),
-        }
-    }
-
-    fn rows(&self) -> u64 {
-        match self {
-            Slot::Documents(writer) => writer.rows(),
-            Slot::Sites(writer) => writer.rows(),
-            Slot::Links(writer) | Slot::Copies(writer) => writer.rows(),
-            Slot::Chunks(writer) => writer.rows(),
-            Slot::Sketches(writer) => writer.rows(),
-            Slot::Features(writer) => writer.rows(),
-            Slot::Pairs(writer) => writer.rows(),
-            Slot::Clusters(writer) => writer.rows(),
-            Slot::ClusterStats(writer) => writer.rows(),
-            Slot::Collections(writer) => writer.rows(),
-            Slot::CollectionPages(writer) => writer.rows(),
-            Slot::CollectionGroups(writer) => writer.rows(),
-            Slot::UrlRules(writer) => writer.rows(),
-        }
-    }
-
-    fn finish(self) -> Result<PartMeta, TableError> {
-        match self {
-            Slot::Documents(writer) => writer.finish(true),
-            Slot::Sites(writer) => writer.finish(true),
-            Slot::Links(writer) | Slot::Copies(writer) => writer.finish(true),
-            Slot::Chunks(writer) => writer.finish(true),
-            Slot::Sketches(writer) => writer.finish(true),
-            Slot::Features(writer) => writer.finish(true),
-            Slot::Pairs(writer) => writer.finish(true),
-            Slot::Clusters(writer) => writer.finish(true),
-            Slot::ClusterStats(writer) => writer.finish(true),
-            Slot::Collections(writer) => writer.finish(true),
-            Slot::CollectionPages(writer) => writer.finish(true),
-            Slot::CollectionGroups(writer) => writer.finish(true),
-            Slot::UrlRules(writer) => writer.finish(true),
-        }
-    }
+/// A writer that can be the open part of a table.
+trait PartOf: OpenPart {
+    fn begin(part: PartWriter) -> Self;
 }
+
+macro_rules! open_parts {
+    ($([$($of:tt)*] $writer:ty),+) => {$(
+        impl<$($of)*> OpenPart for $writer {
+            fn rows(&self) -> u64 {
+                <$writer>::rows(self)
+            }
+
+            fn finish(self: Box<Self>) -> Result<PartMeta, TableError> {
+                <$writer>::finish(*self, true)
+            }
+        }
+
+        impl<$($of)*> PartOf for $writer {
+            fn begin(part: PartWriter) -> Self {
+                <$writer>::new(part)
+            }
+        }
+    )+};
+}
+open_parts!([R: Row] RowWriter<R>, [] IdPairsWriter, [] ChunksWriter, [] SketchesWriter, [] FeaturesWriter);
 
 /// A stage at work. Holds the lock of the atlas until dropped.
 pub struct Staging {
@@ -296,7 +252,7 @@ pub struct Staging {
     params: StageParams,
     journal: Box<dyn StorageFile>,
     commits: Vec<Commit>,
-    slots: BTreeMap<TableName, Slot>,
+    slots: BTreeMap<TableName, Box<dyn OpenPart>>,
     raw: BTreeMap<String, RawWriter>,
     poisoned: bool,
     // Last, so that everything is closed before others may come in.
@@ -312,16 +268,13 @@ impl std::fmt::Debug for Staging {
     }
 }
 
-macro_rules! slot_accessor {
-    ($(#[$doc:meta])* $name:ident, $variant:ident, $writer:ty) => {
-        $(#[$doc])*
-        pub fn $name(&mut self) -> Result<&mut $writer, StagingError> {
-            match self.slot(&TableName::$variant)? {
-                Slot::$variant(writer) => Ok(writer),
-                _ => Err(StagingError::Undeclared { name: TableName::$variant.to_string() }),
-            }
+macro_rules! part_accessors {
+    ($($table:ident $name:ident: $writer:ty),+ $(,)?) => {$(
+        #[doc = concat!("The open part of `", stringify!($table), "`, begun where there is none.")]
+        pub fn $table(&mut self) -> Result<&mut $writer, StagingError> {
+            self.part(&TableName::$name)
         }
-    };
+    )+};
 }
 
 impl Staging {
@@ -335,75 +288,32 @@ impl Staging {
         resume::open(atlas_dir.into(), params)
     }
 
-    slot_accessor!(
-        /// The open part of `documents`, begun where there is none.
-        documents, Documents, DocumentsWriter
-    );
-    slot_accessor!(
-        /// The open part of `sites`, begun where there is none.
-        sites, Sites, SitesWriter
-    );
-    slot_accessor!(
-        /// The open part of `links`, begun where there is none.
-        links, Links, IdPairsWriter
-    );
-    slot_accessor!(
-        /// The open part of `sketches`, begun where there is none.
-        sketches, Sketches, SketchesWriter
-    );
-    slot_accessor!(
-        /// The open part of `features`, begun where there is none.
-        features, Features, FeaturesWriter
-    );
-
-    slot_accessor!(
-        /// The open part of `pairs`, begun where there is none.
-        pairs, Pairs, PairsWriter
-    );
-    slot_accessor!(
-        /// The open part of `clusters`, begun where there is none.
-        clusters, Clusters, ClustersWriter
-    );
-    slot_accessor!(
-        /// The open part of `cluster_stats`, begun where there is none.
-        cluster_stats, ClusterStats, ClusterStatsWriter
-    );
-    slot_accessor!(
-        /// The open part of `collections`, begun where there is none.
-        collections, Collections, CollectionsWriter
-    );
-    slot_accessor!(
-        /// The open part of `collection_pages`, begun where there is none.
-        collection_pages, CollectionPages, CollectionPagesWriter
-    );
-    slot_accessor!(
-        /// The open part of `collection_groups`, begun where there is none.
-        collection_groups, CollectionGroups, CollectionGroupsWriter
-    );
-    slot_accessor!(
-        /// The open part of `url_rules`, begun where there is none.
-        url_rules, UrlRules, UrlRulesWriter
+    part_accessors!(
+        documents Documents: DocumentsWriter,
+        sites Sites: SitesWriter,
+        links Links: IdPairsWriter,
+        sketches Sketches: SketchesWriter,
+        features Features: FeaturesWriter,
+        pairs Pairs: PairsWriter,
+        clusters Clusters: ClustersWriter,
+        cluster_stats ClusterStats: ClusterStatsWriter,
+        collections Collections: CollectionsWriter,
+        collection_pages CollectionPages: CollectionPagesWriter,
+        collection_groups CollectionGroups: CollectionGroupsWriter,
+        url_rules UrlRules: UrlRulesWriter,
     );
 
     /// The open part of the chunks of a chunking, begun where there is none.
     pub fn chunks(&mut self, chunking: &ChunkingName) -> Result<&mut ChunksWriter, StagingError> {
-        let name = Table::Chunks(chunking.clone()).name();
-        match self.slot(&name)? {
-            Slot::Chunks(writer) => Ok(writer),
-            _ => Err(StagingError::Undeclared { name: name.to_string() }),
-        }
+        self.part(&Table::Chunks(chunking.clone()).name())
     }
 
     /// The open part of the copies of a level, begun where there is none.
     pub fn copies(&mut self, level: &LevelName) -> Result<&mut IdPairsWriter, StagingError> {
-        let name = Table::Copies(level.clone()).name();
-        match self.slot(&name)? {
-            Slot::Copies(writer) => Ok(writer),
-            _ => Err(StagingError::Undeclared { name: name.to_string() }),
-        }
+        self.part(&Table::Copies(level.clone()).name())
     }
 
-    fn slot(&mut self, name: &TableName) -> Result<&mut Slot, StagingError> {
+    fn part<W: PartOf>(&mut self, name: &TableName) -> Result<&mut W, StagingError> {
         let undeclared = || StagingError::Undeclared { name: name.to_string() };
         if !self.slots.contains_key(name) {
             self.ensure_usable()?;
@@ -411,9 +321,10 @@ impl Staging {
             let table = declared.cloned().ok_or_else(undeclared)?;
             let path = part_path(&self.stage_dir, name, self.commits.len() as u64);
             let part = self.create_part(table, &path)?;
-            self.slots.insert(name.clone(), Slot::new(part));
+            self.slots.insert(name.clone(), Box::new(W::begin(part)));
         }
-        self.slots.get_mut(name).ok_or_else(undeclared)
+        let slot: &mut dyn Any = self.slots.get_mut(name).ok_or_else(undeclared)?.as_mut();
+        slot.downcast_mut().ok_or_else(undeclared)
     }
 
     fn create_part(&self, table: Table, path: &Path) -> Result<PartWriter, StagingError> {
@@ -426,7 +337,7 @@ impl Staging {
         let undeclared = || StagingError::Undeclared { name: name.to_owned() };
         if !self.raw.contains_key(name) {
             self.ensure_usable()?;
-            if ChunkingName::new(name).is_none() {
+            if !is_folder_name(name) {
                 return Err(undeclared());
             }
             let path = raw_path(&self.stage_dir, name, self.commits.len() as u64);

@@ -1,19 +1,23 @@
 //! Tables as Parquet files: writers that give the same bytes for the same rows, readers that trust nothing.
 //!
-//! A table is a list of files, its parts, each written by one [`PartWriter`]. Typed writers ([`DocumentsWriter`] and the
-//! others) gather rows into batches of a fixed number of rows; nothing about a file depends on memory, time or threads.
-//! Typed readers go through all parts of a table in order, one batch in memory at a time.
+//! A table is a list of files, its parts, each written by one [`PartWriter`]. A [`RowWriter`] gathers
+//! rows into batches of a fixed number of rows; nothing about a file depends on memory, time or threads.
+//! A [`RowReader`] or [`BatchReader`] goes through all parts of a table in order, one batch in memory at
+//! a time. Tables of many narrow rows (links, chunks, sketches, features) have readers and writers of
+//! their own, by columns.
 //!
 //! Files may be damaged, or come from other programs. The Parquet decoder checks much but not all of what it reads, and
 //! can panic; here such a panic is caught and becomes [`TableError::Damaged`] with the name of the file.
 
+mod documents;
 mod mirror;
 mod part;
 mod reader;
-mod rows;
+mod row;
 mod similar;
 mod source;
 mod typed;
+mod words;
 mod writers;
 
 use std::path::PathBuf;
@@ -21,26 +25,29 @@ use std::path::PathBuf;
 use crate::cancel::Cancelled;
 use crate::disk::IoError;
 
+pub use documents::{
+    DocumentBatch, DocumentRow, DocumentsReader, DocumentsWriter, SiteBatch, SiteRow, SitesReader,
+    SitesWriter, document,
+};
 pub use mirror::{
     CollectionGroupRow, CollectionGroupsReader, CollectionGroupsWriter, CollectionPageRow,
-    CollectionPagesReader, CollectionPagesWriter, CollectionRow, CollectionsReader, CollectionsWriter, Role,
+    CollectionPagesReader, CollectionPagesWriter, CollectionRow, CollectionsReader, CollectionsWriter,
     UrlRuleRow, UrlRulesReader, UrlRulesWriter,
 };
 pub use part::{FORMAT_VERSION_KEY, PartParams, PartWriter, RECIPE_KEY, TABLE_KEY};
 pub use reader::TableReader;
+pub use row::{Batch, BatchReader, Row, RowReader, RowWriter, Selection};
 pub use similar::{
     ClusterRow, ClusterStatsReader, ClusterStatsRow, ClusterStatsWriter, ClustersReader, ClustersWriter,
-    CopyKind, Method, PairRow, PairsReader, PairsWriter,
+    PairRow, PairsReader, PairsWriter,
 };
 pub use source::Input;
-pub use typed::{
-    ChunkBatch, ChunksReader, DocumentBatch, DocumentsReader, FeaturesReader, IdPairsReader, SiteBatch,
-    SitesReader, SketchesReader,
+pub use typed::{ChunkBatch, ChunksReader, FeaturesReader, IdPairsReader, SketchesReader};
+pub use words::{
+    CollectionKind, CopyKind, Method, Newer, Role, UnknownCollectionKind, UnknownCopyKind, UnknownMethod,
+    UnknownNewer, UnknownRole,
 };
-pub use writers::{
-    ChunksWriter, DocumentRow, DocumentsWriter, FeaturesWriter, IdPairsWriter, SiteRow, SitesWriter,
-    SketchesWriter,
-};
+pub use writers::{ChunksWriter, FeaturesWriter, IdPairsWriter, SketchesWriter};
 
 /// A finished part of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use onionskin_core::SplitMix64;
+use onionskin_core::{DocId, SplitMix64};
 use onionskin_study::graph::{LinkGraph, Part, bow_tie, crawl};
 
 /// Links of a document, on average, as in the larger crawls.
@@ -26,7 +26,7 @@ fn nodes() -> u32 {
 
 /// Half of the documents have no links of their own. The others link nearby, where a site would be,
 /// and to pages anywhere, the popular ones more often.
-fn links() -> Vec<(u32, u32)> {
+fn links() -> Vec<(DocId, DocId)> {
     let nodes = nodes();
     let mut rng = SplitMix64::new(1);
     let mut links = Vec::new();
@@ -40,7 +40,7 @@ fn links() -> Vec<(u32, u32)> {
                 let uniform = f64::from(rng.next_u32()) / f64::from(u32::MAX);
                 ((uniform * uniform * uniform) * f64::from(nodes - 1)) as u32
             };
-            links.push((doc, target));
+            links.push((DocId(doc), DocId(target)));
         }
     }
     links.sort_unstable();
@@ -48,7 +48,7 @@ fn links() -> Vec<(u32, u32)> {
     links
 }
 
-fn build(links: &[(u32, u32)], place: &str, dir: &std::path::Path) -> LinkGraph {
+fn build(links: &[(DocId, DocId)], place: &str, dir: &std::path::Path) -> LinkGraph {
     let memory = if place == "memory" { u64::MAX } else { 0 };
     LinkGraph::build(nodes(), links.iter().copied().map(Ok::<_, Infallible>), memory, dir).unwrap()
 }
@@ -70,7 +70,7 @@ fn bow_tie_of_all(bencher: Bencher<'_, '_>, place: &str) {
 fn crawl_from_the_core(bencher: Bencher<'_, '_>, place: &str) {
     let (links, dir) = (links(), tempfile::tempdir().unwrap());
     let mut graph = build(&links, place, dir.path());
-    let core: Vec<u32> = bow_tie(&mut graph).unwrap().documents(Part::Core).collect();
+    let core: Vec<DocId> = bow_tie(&mut graph).unwrap().documents(Part::Core).collect();
     bencher
         .counter(ItemsCount::new(links.len()))
         .bench_local(|| crawl(&mut graph, core.iter().copied()).unwrap().documents());
@@ -81,16 +81,16 @@ fn crawl_naive(bencher: Bencher<'_, '_>) {
     let links = links();
     let mut targets = vec![Vec::new(); nodes() as usize];
     for (source, target) in &links {
-        targets[*source as usize].push(*target);
+        targets[source.index()].push(*target);
     }
     let first = links[0].0;
     bencher.counter(ItemsCount::new(links.len())).bench_local(|| {
         let mut reached = vec![false; targets.len()];
-        reached[first as usize] = true;
+        reached[first.index()] = true;
         let mut left = vec![first];
         while let Some(doc) = left.pop() {
-            for target in &targets[doc as usize] {
-                if !std::mem::replace(&mut reached[*target as usize], true) {
+            for target in &targets[doc.index()] {
+                if !std::mem::replace(&mut reached[target.index()], true) {
                     left.push(*target);
                 }
             }

@@ -22,6 +22,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use onionskin_core::DocId;
 use onionskin_store::{IoError, TableError};
 
 pub use bow_tie::{BowTie, Part, bow_tie};
@@ -51,15 +52,15 @@ pub enum GraphError {
     #[error("the link from {src} to {dest} comes after a larger one; links have to be sorted")]
     OutOfOrder {
         /// Where the link is.
-        src: u32,
+        src: DocId,
         /// Where it goes.
-        dest: u32,
+        dest: DocId,
     },
     /// A document that is not there.
     #[error("there is no document {doc}; there are {nodes}")]
     NoSuchDocument {
         /// The document.
-        doc: u32,
+        doc: DocId,
         /// How many there are.
         nodes: u32,
     },
@@ -87,12 +88,13 @@ impl From<Infallible> for GraphError {
 ///
 /// ```
 /// use std::convert::Infallible;
+/// use onionskin_core::DocId;
 /// use onionskin_study::graph::LinkGraph;
 /// # let dir = tempfile::tempdir()?;
-/// let links = [(0, 1), (0, 2), (2, 0)];
+/// let links = [(0, 1), (0, 2), (2, 0)].map(|(src, dest)| (DocId(src), DocId(dest)));
 /// let mut graph = LinkGraph::build(3, links.into_iter().map(Ok::<_, Infallible>), 1 << 20, dir.path())?;
-/// assert_eq!(graph.targets(0)?, [1, 2]);
-/// assert!(graph.targets(1)?.is_empty());
+/// assert_eq!(graph.targets(DocId(0))?, [DocId(1), DocId(2)]);
+/// assert!(graph.targets(DocId(1))?.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -104,7 +106,7 @@ pub struct LinkGraph {
 
 #[derive(Debug)]
 enum Targets {
-    Memory(Vec<u32>),
+    Memory(Vec<DocId>),
     File(TargetFile),
 }
 
@@ -115,7 +117,7 @@ impl LinkGraph {
     /// `work_dir`, which is made when needed. The file goes when the graph does.
     pub fn build<E: Into<GraphError>>(
         nodes: u32,
-        links: impl IntoIterator<Item = Result<(u32, u32), E>>,
+        links: impl IntoIterator<Item = Result<(DocId, DocId), E>>,
         limit_bytes: u64,
         work_dir: &Path,
     ) -> Result<LinkGraph, GraphError> {
@@ -129,7 +131,7 @@ impl LinkGraph {
         let mut count = 0u64;
         for link in links {
             let (src, dest) = link.map_err(Into::into)?;
-            if src.max(dest) >= nodes {
+            if src.max(dest).get() >= nodes {
                 return Err(GraphError::NoSuchDocument { doc: src.max(dest), nodes });
             }
             if last == Some((src, dest)) {
@@ -139,7 +141,7 @@ impl LinkGraph {
                 return Err(GraphError::OutOfOrder { src, dest });
             }
             last = Some((src, dest));
-            while offsets.len() <= src as usize {
+            while offsets.len() <= src.index() {
                 offsets.push(count);
             }
             sink.push(dest, work_dir)?;
@@ -161,7 +163,7 @@ impl LinkGraph {
     }
 
     /// How many links leave a document.
-    pub fn degree(&self, node: u32) -> Result<u32, GraphError> {
+    pub fn degree(&self, node: DocId) -> Result<u32, GraphError> {
         let range = self.range(node)?;
         // No target comes twice, so that there are no more than documents.
         Ok((range.end - range.start) as u32)
@@ -182,7 +184,7 @@ impl LinkGraph {
     }
 
     /// Where a document links to, ascending. From a file, all of them are in memory at once.
-    pub fn targets(&mut self, node: u32) -> Result<&[u32], GraphError> {
+    pub fn targets(&mut self, node: DocId) -> Result<&[DocId], GraphError> {
         let range = self.range(node)?;
         match &mut self.targets {
             Targets::Memory(targets) => Ok(&targets[range.start as usize..range.end as usize]),
@@ -192,7 +194,7 @@ impl LinkGraph {
 
     /// Some of the targets from the `skip`th on; none when there are no more. A walk that comes back to a document many times
     /// does not read all of its links every time.
-    fn some_targets(&mut self, node: u32, skip: u32) -> Result<&[u32], GraphError> {
+    fn some_targets(&mut self, node: DocId, skip: u32) -> Result<&[DocId], GraphError> {
         let range = self.range(node)?;
         let start = (range.start + u64::from(skip)).min(range.end);
         match &mut self.targets {
@@ -201,9 +203,9 @@ impl LinkGraph {
         }
     }
 
-    fn range(&self, node: u32) -> Result<Range<u64>, GraphError> {
+    fn range(&self, node: DocId) -> Result<Range<u64>, GraphError> {
         let nodes = self.nodes();
-        match self.offsets.get(node as usize..node as usize + 2) {
+        match self.offsets.get(node.index()..node.index() + 2) {
             Some(&[start, end]) => Ok(start..end),
             _ => Err(GraphError::NoSuchDocument { doc: node, nodes }),
         }
@@ -212,12 +214,12 @@ impl LinkGraph {
 
 /// Where targets go while a graph is built.
 enum Sink {
-    Memory { targets: Vec<u32>, room: u64 },
+    Memory { targets: Vec<DocId>, room: u64 },
     File(BufWriter<File>, Removed),
 }
 
 impl Sink {
-    fn push(&mut self, target: u32, work_dir: &Path) -> Result<(), GraphError> {
+    fn push(&mut self, target: DocId, work_dir: &Path) -> Result<(), GraphError> {
         if let Sink::Memory { targets, room } = self {
             if (targets.len() as u64) < *room {
                 if targets.len() == targets.capacity() {
@@ -239,7 +241,7 @@ impl Sink {
             targets.into_iter().try_for_each(|target| self.push(target, work_dir))?;
         }
         if let Sink::File(writer, file) = self {
-            let written = writer.write_all(&target.to_le_bytes());
+            let written = writer.write_all(&target.get().to_le_bytes());
             written.map_err(|e| IoError::while_writing("writing links to", &file.0, 4, 0, e))?;
         }
         Ok(())
@@ -285,11 +287,11 @@ struct TargetFile {
     /// Where the window begins.
     start: u64,
     raw: Vec<u8>,
-    window: Vec<u32>,
+    window: Vec<DocId>,
 }
 
 impl TargetFile {
-    fn read(&mut self, range: Range<u64>) -> Result<&[u32], GraphError> {
+    fn read(&mut self, range: Range<u64>) -> Result<&[DocId], GraphError> {
         if range.is_empty() {
             return Ok(&[]);
         }
@@ -313,8 +315,8 @@ impl TargetFile {
         read.map_err(|e| IoError::new("reading links from", &self.path.0, e))?;
         let targets =
             self.raw.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]));
-        self.window.extend(targets);
-        if self.window.iter().any(|target| *target >= self.nodes) {
+        self.window.extend(targets.map(DocId));
+        if self.window.iter().any(|target| target.get() >= self.nodes) {
             self.window.clear();
             return Err(GraphError::Changed { path: self.path.0.clone() });
         }

@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BinaryHeap};
 
+use onionskin_core::{DocId, SiteId};
+
 use crate::graph::Part;
 use crate::growth::{Growth, subcollection};
-
-/// Where a document stands that has no site.
-pub const NO_SITE: u32 = u32::MAX;
 
 /// Lower ends of the classes by number of replicas, the document itself counted (Shivakumar and Garcia-Molina 1998, figure 1).
 pub const REPLICA_CLASSES: [u64; 8] = [1, 2, 3, 6, 11, 101, 1_001, 10_001];
@@ -37,9 +36,9 @@ fn class_of(classes: &[u64], value: u64) -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Member {
     /// The document.
-    pub doc: u32,
+    pub doc: DocId,
     /// Its site.
-    pub site: u32,
+    pub site: Option<SiteId>,
     /// Whether a crawl reaches it.
     pub connected: bool,
     /// Its part of the bow tie.
@@ -129,14 +128,14 @@ pub struct LargeCluster {
     /// Its documents.
     pub documents: u64,
     /// The other way round, so that the largest with the smallest original comes first.
-    original: std::cmp::Reverse<u32>,
+    original: std::cmp::Reverse<DocId>,
     /// Sites they are on.
     pub sites: u64,
 }
 
 impl LargeCluster {
     /// The document it stands under.
-    pub fn original(&self) -> u32 {
+    pub fn original(&self) -> DocId {
         self.original.0
     }
 }
@@ -212,14 +211,14 @@ pub struct Tally {
 /// The cluster that is coming by.
 #[derive(Debug, Default)]
 struct Open {
-    original: u32,
+    original: DocId,
     size: u64,
     connected: u64,
     bytes: u64,
     /// Of the original.
     kept_bytes: u64,
     /// Documents on each site, and whether the original is there.
-    sites: Vec<(u32, u32, bool)>,
+    sites: Vec<(Option<SiteId>, u32, bool)>,
     first: u32,
 }
 
@@ -255,7 +254,7 @@ impl Tally {
     }
 
     /// A document of the cluster of `original`. All of one cluster come one after the other, and in it all of one site.
-    pub fn member(&mut self, original: u32, member: Member) {
+    pub fn member(&mut self, original: DocId, member: Member) {
         if self.open.as_ref().is_some_and(|open| open.original != original) {
             self.close();
         }
@@ -309,7 +308,7 @@ impl Tally {
         class.cross_site_duplicates += open.size - 1 - same;
         if let Some(sites) = &mut self.sites {
             for (site, n, has_original) in &open.sites {
-                if let Some(counts) = sites.get_mut(*site as usize) {
+                if let Some(counts) = site.and_then(|site| sites.get_mut(site.index())) {
                     counts.clustered += n;
                     counts.elsewhere += if open.sites.len() > 1 { *n } else { 0 };
                     counts.duplicates += n - u32::from(*has_original);

@@ -19,13 +19,15 @@ use crate::figure::FigureError;
 use crate::findings::{Findings, Level, WebParts};
 use crate::graph::{BowTie, GraphError, LinkGraph, Part, bow_tie, crawl};
 use crate::growth::{Growth, subcollection};
-use crate::replication::{LevelCounts, Member, NO_SITE, SiteCounts, Tally, share};
+use crate::replication::{LevelCounts, Member, SiteCounts, Tally, share};
+use onionskin_core::{DocId, Packed, SiteId};
 use onionskin_extract::url;
 use onionskin_similar::exact::exact_copies;
 use onionskin_similar::{Bits, Resources, SimilarError};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::schema::LevelName;
 use onionskin_store::sort::{SortError, SortParams, SortedStream, Sorter};
+use onionskin_store::table::document;
 use onionskin_store::{Atlas, AtlasError, IoError, MemoryBudget, TableError, TableName};
 
 pub use compare::{CompareParams, compare};
@@ -134,6 +136,9 @@ const FIXED_BYTES: u64 = 48 << 20;
 /// Bytes a document while links are walked: places of its links, what the bow tie needs, part, bits. Vectors that have just grown may have twice as much.
 const WALK_BYTES: u64 = 8 + 20 + 2;
 
+/// What is counted of documents.
+type Counted = (document::Doc, document::Site, document::Bytes, document::TextFp);
+
 /// What is known of the documents as a whole.
 #[derive(Debug, Default)]
 struct Totals {
@@ -152,11 +157,11 @@ struct Places {
 }
 
 impl Places {
-    fn connected(&self, doc: u32) -> bool {
+    fn connected(&self, doc: DocId) -> bool {
         self.reached.as_ref().is_none_or(|reached| reached.get(doc))
     }
 
-    fn part(&self, doc: u32) -> Part {
+    fn part(&self, doc: DocId) -> Part {
         self.tie.as_ref().map_or(Part::Disconnected, |tie| tie.part(doc))
     }
 }
@@ -191,7 +196,7 @@ pub fn study(params: &ReportParams, progress: &dyn Progress) -> Result<Findings,
     drop(places);
     progress.event(Event::Step { name: "listing sites and collections" });
     for level in &mut found {
-        let wanted: Vec<u32> = level.counts.largest.iter().map(|cluster| cluster.original()).collect();
+        let wanted: Vec<DocId> = level.counts.largest.iter().map(|cluster| cluster.original()).collect();
         level.largest = lists::names(&atlas, &wanted)?;
     }
     let manifest = atlas.manifest();
@@ -321,7 +326,7 @@ impl<'a> Study<'a> {
     }
 
     /// Documents where the crawl begins, if any were named.
-    fn seeds(&self) -> Result<Option<Vec<u32>>, ReportError> {
+    fn seeds(&self) -> Result<Option<Vec<DocId>>, ReportError> {
         if self.params.seeds.is_empty() {
             return Ok(None);
         }
@@ -333,10 +338,10 @@ impl<'a> Study<'a> {
             .collect();
         wanted.sort_unstable();
         let mut found = Vec::new();
-        for batch in self.atlas.documents()?.only(&["url"]) {
-            for row in batch?.rows() {
-                if row.url.is_some_and(|url| wanted.binary_search_by(|seed| seed.as_str().cmp(url)).is_ok()) {
-                    found.push(row.doc);
+        for batch in self.atlas.documents()?.select::<(document::Doc, document::Url)>() {
+            for (doc, url) in batch?.rows() {
+                if url.is_some_and(|url| wanted.binary_search_by(|seed| seed.as_str().cmp(url)).is_ok()) {
+                    found.push(doc);
                 }
             }
         }
@@ -346,19 +351,18 @@ impl<'a> Study<'a> {
     fn totals(&self, places: &Places) -> Result<Totals, ReportError> {
         let sites = self.atlas.rows(&TableName::Sites);
         let mut totals = Totals { sites: vec![SiteCounts::default(); sites as usize], ..Totals::default() };
-        for batch in self.atlas.documents()?.only(&["site", "bytes", "text_fp"]) {
-            for row in batch?.rows() {
+        for batch in self.atlas.documents()?.select::<Counted>() {
+            for (doc, site, bytes, text_fp) in batch?.rows() {
                 totals.documents += 1;
-                totals.bytes += row.bytes;
-                if row.text_fp.is_some() {
+                totals.bytes += bytes;
+                if text_fp.is_some() {
                     totals.texts += 1;
-                    totals.connected_texts += u64::from(places.connected(row.doc));
+                    totals.connected_texts += u64::from(places.connected(doc));
                 }
-                if let Some(site) = row.site {
-                    let counts = totals.sites.get_mut(site as usize).ok_or_else(|| {
+                if let Some(site) = site {
+                    let counts = totals.sites.get_mut(site.index()).ok_or_else(|| {
                         ReportError::Disagree(format!(
-                            "document {} is on site {site}, which is not in the table of sites",
-                            row.doc
+                            "document {doc} is on site {site}, which is not in the table of sites"
                         ))
                     })?;
                     counts.documents += 1;
@@ -388,8 +392,9 @@ impl<'a> Study<'a> {
         }
         // Equal texts can be found without a search.
         let resources = self.resources();
-        let mut rows =
-            Sorter::<(u32, u32)>::new(SortParams::new(&self.work_dir, resources.memory.share(1, 4)).dedup())?;
+        let mut rows = Sorter::<(DocId, DocId)>::new(
+            SortParams::new(&self.work_dir, resources.memory.share(1, 4)).dedup(),
+        )?;
         exact_copies(atlas, &resources.share(1, 2), |doc, original| {
             rows.push((doc, original))?;
             Ok(rows.push((original, original))?)
@@ -406,16 +411,16 @@ impl<'a> Study<'a> {
     ) -> Result<(LevelCounts, Vec<SiteCounts>), ReportError> {
         // Original, site, document; flags and bytes.
         let sort = SortParams::new(&self.work_dir, self.resources().memory.share(1, 2));
-        let mut sorter = Sorter::<((u32, u32, u32), (u8, u64))>::new(sort)?;
+        let mut sorter = Sorter::<((DocId, Packed<SiteId>, DocId), (u8, u64))>::new(sort)?;
         let mut copies = SortedCursor::new(self.copies(self.atlas, level)?);
-        for batch in self.atlas.documents()?.only(&["site", "bytes", "text_fp"]) {
-            for row in batch?.rows() {
-                let Some((doc, original)) = copies.next_if(|(doc, _)| *doc <= row.doc)? else { continue };
-                if doc != row.doc {
+        for batch in self.atlas.documents()?.select::<Counted>() {
+            for (here, site, bytes, text_fp) in batch?.rows() {
+                let Some((doc, original)) = copies.next_if(|(doc, _)| *doc <= here)? else { continue };
+                if doc != here {
                     return Err(out_of_step(level, doc));
                 }
-                let flags = u8::from(row.text_fp.is_some());
-                sorter.push(((original, row.site.unwrap_or(NO_SITE), doc), (flags, row.bytes)))?;
+                let flags = u8::from(text_fp.is_some());
+                sorter.push(((original, site.into(), doc), (flags, bytes)))?;
             }
         }
         if let Some((doc, _)) = copies.next()? {
@@ -430,7 +435,7 @@ impl<'a> Study<'a> {
             let ((original, site, doc), (flags, bytes)) = record?;
             let member = Member {
                 doc,
-                site,
+                site: site.get(),
                 connected: places.connected(doc),
                 part: places.part(doc),
                 has_text: flags == 1,
@@ -457,14 +462,16 @@ impl<'a> Study<'a> {
             )));
         }
         let seed = earlier.manifest().seed;
-        let mut by_original =
-            Sorter::<(u32, u32)>::new(SortParams::new(&self.work_dir, self.resources().memory.share(1, 2)))?;
+        let mut by_original = Sorter::<(DocId, u32)>::new(SortParams::new(
+            &self.work_dir,
+            self.resources().memory.share(1, 2),
+        ))?;
         for copy in self.copies(&earlier, &wanted)? {
             let (doc, original) = copy?;
             by_original.push((original, subcollection(doc, self.params.iterations, seed)))?;
         }
         let mut growth = Growth::new(earlier.table(&TableName::Documents)?.rows, self.params.iterations);
-        let mut open: Option<(u32, u64, u32)> = None;
+        let mut open: Option<(DocId, u64, u32)> = None;
         for record in by_original.finish()? {
             let (original, part) = record?;
             match &mut open {
@@ -484,7 +491,7 @@ impl<'a> Study<'a> {
     }
 }
 
-fn out_of_step(level: &LevelName, doc: u32) -> ReportError {
+fn out_of_step(level: &LevelName, doc: DocId) -> ReportError {
     ReportError::Disagree(format!(
         "the table copies.{} has document {doc} where documents do not have it, or twice\nhint: run the search again",
         level.as_str()
@@ -494,13 +501,13 @@ fn out_of_step(level: &LevelName, doc: u32) -> ReportError {
 /// Documents with their originals, ascending.
 enum Copies {
     Table(Box<onionskin_store::table::IdPairsReader>),
-    Sorted(SortedStream<(u32, u32)>),
+    Sorted(SortedStream<(DocId, DocId)>),
 }
 
 impl Iterator for Copies {
-    type Item = Result<(u32, u32), ReportError>;
+    type Item = Result<(DocId, DocId), ReportError>;
 
-    fn next(&mut self) -> Option<Result<(u32, u32), ReportError>> {
+    fn next(&mut self) -> Option<Result<(DocId, DocId), ReportError>> {
         match self {
             Copies::Table(rows) => rows.next().map(|row| row.map_err(ReportError::from)),
             Copies::Sorted(rows) => rows.next().map(|row| row.map_err(ReportError::from)),

@@ -49,7 +49,6 @@ pub(crate) mod topic {
 
 /// Documents on either side of which nothing of a chain is shared.
 pub(crate) const CHAIN_REACH: u32 = 10;
-const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CollectionKind {
@@ -91,8 +90,8 @@ pub(crate) struct Place {
     pub(crate) collection: u32,
     pub(crate) host: u32,
     pub(crate) folder: Folder,
-    /// Index into the replicas, or [`NONE`].
-    replica: u32,
+    /// Index into the replicas.
+    replica: Option<u32>,
     pub(crate) island: bool,
 }
 
@@ -225,7 +224,7 @@ impl Web {
     }
 
     pub(crate) fn replica(&self, place: &Place) -> Option<&Replica> {
-        if place.replica == NONE { None } else { self.replicas.get(place.replica as usize) }
+        self.replicas.get(place.replica? as usize)
     }
 
     /// Where a page is. Pages are numbered below [`Web::n_pages`]; larger numbers mean the last one.

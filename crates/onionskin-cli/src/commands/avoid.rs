@@ -12,6 +12,7 @@ use onionskin_mirror::avoid::{
 };
 use onionskin_mirror::describe::Kind;
 use onionskin_store::MemoryBudget;
+use onionskin_store::table::document::FetchedAt;
 
 use crate::Exit;
 use crate::args::Global;
@@ -358,8 +359,8 @@ fn judge(
 /// When the last page of a crawl was fetched, else today.
 fn crawl_date(atlas: &Path) -> anyhow::Result<Date> {
     let mut last = None;
-    for batch in onionskin_store::Atlas::open(atlas)?.documents()?.only(&["fetched_at"]) {
-        last = batch?.rows().filter_map(|row| row.fetched_at).max().max(last);
+    for batch in onionskin_store::Atlas::open(atlas)?.documents()?.select::<(FetchedAt,)>() {
+        last = batch?.rows().filter_map(|(fetched_at,)| fetched_at).max().max(last);
     }
     let now = || {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);

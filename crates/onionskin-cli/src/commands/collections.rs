@@ -147,7 +147,7 @@ impl Found {
             cardinality: group.replicas,
             size: group.slots,
             name: group.name.clone(),
-            kind: group.kind.clone(),
+            kind: group.kind.to_string(),
         };
         let figure = Figure::Collections(self.collections.iter().map(point).collect());
         let is_png = file.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("png"));
@@ -170,7 +170,7 @@ impl Found {
             let principal = members.iter().find(|replica| replica.is_principal);
             listed.add_row([
                 group.name.clone(),
-                group.kind.clone(),
+                group.kind.to_string(),
                 grouped(group.replicas),
                 grouped(group.sites),
                 grouped(group.slots),

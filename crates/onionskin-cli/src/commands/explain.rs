@@ -11,6 +11,7 @@ use anyhow::Context;
 use clap::ValueHint;
 use onionskin::explain::{DocumentFacts, Numbers, Texts, explain_cluster};
 use onionskin::{ExplainError, ExplainParams, Explanation, explain};
+use onionskin_core::ClusterId;
 use onionskin_store::Atlas;
 use onionskin_store::table::ClusterRow;
 use onionskin_warc::format_date;
@@ -300,7 +301,7 @@ fn passages(texts: &Texts, args: &ExplainArgs) -> String {
     text
 }
 
-fn cluster(args: &ExplainArgs, number: u32, global: &Global) -> anyhow::Result<()> {
+fn cluster(args: &ExplainArgs, number: ClusterId, global: &Global) -> anyhow::Result<()> {
     let atlas = Atlas::open(&args.atlas)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut begun = false;

@@ -11,6 +11,8 @@ use onionskin::size::http::HttpParams;
 use onionskin::size::{
     ByChoice, EngineSettings, ResultPath, SizeParams, read_addresses, read_queries, searches, size, walk,
 };
+use onionskin_core::DocId;
+use onionskin_store::table::document;
 use onionskin_store::{Atlas, MemoryBudget};
 use onionskin_study::size::engine::{Check, Correction, EngineParams};
 use onionskin_study::size::overlap::{Basis, EstimateParams, Fit};
@@ -340,13 +342,12 @@ fn from_walk(args: &SizeArgs, params: &SizeParams, bar: &Bar, global: &Global) -
 }
 
 /// Number and address of every document of the sample.
-fn write_sample(atlas: &Atlas, sample: &[u32], path: &std::path::Path) -> anyhow::Result<()> {
+fn write_sample(atlas: &Atlas, sample: &[DocId], path: &std::path::Path) -> anyhow::Result<()> {
     use std::io::Write;
     let mut out = std::io::BufWriter::new(std::fs::File::create(path)?);
-    let mut documents = atlas.documents()?.only(&["url"]);
-    while let Some(batch) = documents.next_batch()? {
-        for row in batch.rows().filter(|row| sample.binary_search(&row.doc).is_ok()) {
-            writeln!(out, "{}\t{}", row.doc, row.url.unwrap_or_default())?;
+    for batch in atlas.documents()?.select::<(document::Doc, document::Url)>() {
+        for (doc, url) in batch?.rows().filter(|(doc, _)| sample.binary_search(doc).is_ok()) {
+            writeln!(out, "{doc}\t{}", url.unwrap_or_default())?;
         }
     }
     out.flush()?;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::staging::{StageKind, StageParams, Staging};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
 use onionskin_store::{Atlas, StageName, Table};
@@ -11,19 +12,19 @@ use crate::util::{Dir, files};
 
 /// Clusters of the documents with equal text, written as a search for copies would.
 fn cluster(atlas: &Path, how: &str) {
-    let mut by_text = std::collections::BTreeMap::<u64, Vec<u32>>::new();
+    let mut by_text = std::collections::BTreeMap::<u64, Vec<DocId>>::new();
     let mut documents = Atlas::open(atlas).unwrap().documents().unwrap();
     while let Some(batch) = documents.next_batch().unwrap() {
         for row in batch.rows() {
             by_text.entry(row.text_fp.unwrap_or_default()).or_default().push(row.doc);
         }
     }
-    let mut clusters: Vec<Vec<u32>> = by_text.into_values().filter(|docs| docs.len() > 1).collect();
+    let mut clusters: Vec<Vec<DocId>> = by_text.into_values().filter(|docs| docs.len() > 1).collect();
     clusters.sort();
     let tables = vec![Table::Pairs, Table::Clusters, Table::ClusterStats];
     let params = StageParams::new(StageName::Similar, json!({ "cluster": how }), "test", tables);
     let (mut staging, _) = Staging::open(atlas, StageParams { kind: StageKind::Extend, ..params }).unwrap();
-    for (cluster, docs) in (0..).zip(&clusters) {
+    for (cluster, docs) in ClusterId::MIN.onward().zip(&clusters) {
         for doc in docs {
             let (is_centre, kind) = (*doc == docs[0], CopyKind::Exact);
             let row = ClusterRow { cluster, doc: *doc, is_centre, resemblance_to_centre: 1.0, kind };

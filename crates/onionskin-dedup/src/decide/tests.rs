@@ -70,17 +70,17 @@ proptest! {
             last = Some(entry.doc);
             seen += 1;
             let of = |doc: u32| move |cluster: &&Cluster| cluster.0 == doc || cluster.1.iter().any(|copy| copy.0 == doc);
-            let (centre, copies) = clusters.iter().find(of(entry.doc)).unwrap();
-            prop_assert_eq!((entry.centre, entry.size as usize), (*centre, copies.len() + 1));
+            let (centre, copies) = clusters.iter().find(of(entry.doc.get())).unwrap();
+            prop_assert_eq!((entry.centre.get(), entry.size as usize), (*centre, copies.len() + 1));
             let kept = names.get(entry.name).unwrap();
-            prop_assert_eq!((kept.doc, kept.id), (*centre, Some(format!("i{centre}"))));
-            let Some((doc, resemblance, kind)) = copies.iter().find(|copy| copy.0 == entry.doc) else {
+            prop_assert_eq!((kept.doc.get(), kept.id), (*centre, Some(format!("i{centre}"))));
+            let Some((doc, resemblance, kind)) = copies.iter().find(|copy| copy.0 == entry.doc.get()) else {
                 prop_assert!(entry.is_centre());
                 continue;
             };
             prop_assert_eq!((entry.resemblance(), entry.kind()), (*resemblance, *kind));
             let (a, b) = (*doc.min(centre), *doc.max(centre));
-            let expected = pairs.iter().find(|pair| (pair.a, pair.b) == (a, b)).map(|pair| {
+            let expected = pairs.iter().find(|pair| (pair.a.get(), pair.b.get()) == (a, b)).map(|pair| {
                 let own = if *doc == a { (pair.containment_a, pair.containment_b) } else { (pair.containment_b, pair.containment_a) };
                 Evidence { method: pair.method, containment: own.0, containment_of_kept: own.1 }
             });

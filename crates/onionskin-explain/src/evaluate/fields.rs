@@ -1,6 +1,7 @@
 //! The fields of an [`Evaluation`] as programs see them: shares beside the counts, and a name
 //! beside every document.
 
+use onionskin_core::DocId;
 use serde::{Serialize, Serializer};
 
 use super::{Band, ClusterError, ClusterScore, Evaluation, PairScore, TruthCounts, f1};
@@ -50,13 +51,13 @@ struct Worst<'a> {
 
 #[derive(Serialize)]
 struct Example<'a> {
-    doc: u32,
+    doc: DocId,
     name: &'a str,
 }
 
 impl<'a> Clusters<'a> {
     fn new(score: &'a ClusterScore, of: &'a Evaluation) -> Clusters<'a> {
-        let example = |doc: &u32| Example { doc: *doc, name: of.name_of(*doc) };
+        let example = |doc: &DocId| Example { doc: *doc, name: of.name_of(*doc) };
         let worst =
             |error: &'a ClusterError| Worst { error, examples: error.examples.iter().map(example).collect() };
         Clusters {

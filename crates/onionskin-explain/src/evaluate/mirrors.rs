@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
+use onionskin_core::{CollectionId, Packed, ReplicaId};
 use onionskin_extract::url::site;
 use onionskin_mirror::place;
+use onionskin_store::table::document;
 use onionskin_store::{Atlas, TableName};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +21,6 @@ use super::EvaluateError;
 const WHOLE: f64 = 0.8;
 /// And when others have no more than this share: two pages that also stand elsewhere do not break a mirror.
 const SCRAPS: f64 = 0.1;
-const NONE: u32 = u32::MAX;
 
 /// How well mirrors were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -64,8 +65,11 @@ struct Place {
     kind: String,
     pages: u64,
     /// Group, pages, whether the group is noise: what was found there, largest first.
-    found: Vec<(u32, u64)>,
+    found: Vec<(CollectionId, u64)>,
 }
+
+/// A collection and one of its copies.
+type Of = (CollectionId, ReplicaId);
 
 /// Holds the collections of an atlas against the mirrors of a truth; `None` when there is one without the other.
 pub fn evaluate_mirrors(atlas_dir: &Path, truth: &Path) -> Result<Option<MirrorScore>, EvaluateError> {
@@ -77,10 +81,10 @@ pub fn evaluate_mirrors(atlas_dir: &Path, truth: &Path) -> Result<Option<MirrorS
     if places.is_empty() {
         return Ok(None);
     }
-    let mut place_of: Vec<u32> = Vec::new();
-    for batch in atlas.documents()?.only(&["url"]) {
-        for row in batch?.rows() {
-            let here = row.url.and_then(|url| {
+    let mut place_of: Vec<Packed<u32>> = Vec::new();
+    for batch in atlas.documents()?.select::<(document::Url,)>() {
+        for (url,) in batch?.rows() {
+            let here = url.and_then(|url| {
                 let regions = by_host.get(site(url)?)?;
                 regions
                     .iter()
@@ -90,7 +94,7 @@ pub fn evaluate_mirrors(atlas_dir: &Path, truth: &Path) -> Result<Option<MirrorS
             if let Some(here) = here {
                 places[here as usize].pages += 1;
             }
-            place_of.push(here.unwrap_or(NONE));
+            place_of.push(here.into());
         }
     }
     let mut noise = HashMap::new();
@@ -100,11 +104,11 @@ pub fn evaluate_mirrors(atlas_dir: &Path, truth: &Path) -> Result<Option<MirrorS
     }
     let mut score = MirrorScore::default();
     // Pages of one collection by place.
-    let mut current: Option<((u32, u32), BTreeMap<u32, u64>)> = None;
-    let mut finish = |((group, _), counts): ((u32, u32), BTreeMap<u32, u64>)| {
+    let mut current: Option<(Of, BTreeMap<Packed<u32>, u64>)> = None;
+    let mut finish = |((group, _), counts): (Of, BTreeMap<Packed<u32>, u64>)| {
         let all: u64 = counts.values().sum();
         let most = counts.iter().max_by_key(|(place, n)| (**n, std::cmp::Reverse(**place)));
-        let here = most.filter(|(place, n)| **place != NONE && **n * 2 > all).map(|(place, n)| (*place, *n));
+        let here = most.filter(|(_, n)| **n * 2 > all).and_then(|(place, n)| Some((place.get()?, *n)));
         let is_noise = noise.get(&group).copied().unwrap_or(false);
         score.collections += 1;
         score.collections_without_noise += u64::from(!is_noise);
@@ -128,7 +132,7 @@ pub fn evaluate_mirrors(atlas_dir: &Path, truth: &Path) -> Result<Option<MirrorS
             finish(done);
         }
         if let Some((_, counts)) = &mut current {
-            let place = place_of.get(row.doc as usize).copied().unwrap_or(NONE);
+            let place = place_of.get(row.doc.index()).copied().unwrap_or_default();
             *counts.entry(place).or_default() += 1;
         }
     }
@@ -184,7 +188,7 @@ fn read_places(truth: &Path) -> Result<(Vec<Place>, ByHost), EvaluateError> {
     Ok((places, by_host))
 }
 
-fn judge(places: &mut [Place], noise: &HashMap<u32, bool>, score: &mut MirrorScore) {
+fn judge(places: &mut [Place], noise: &HashMap<CollectionId, bool>, score: &mut MirrorScore) {
     for place in places.iter_mut() {
         place.found.sort_by_key(|&(group, pages)| (std::cmp::Reverse(pages), group));
         for (group, _) in place.found.iter().skip(1) {
@@ -198,9 +202,9 @@ fn judge(places: &mut [Place], noise: &HashMap<u32, bool>, score: &mut MirrorSco
         score.targets += 1;
         score.mirrors += of_target.len() as u64 - 1;
         // Copies and pages by group.
-        let mut copies: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        let mut copies: BTreeMap<CollectionId, (u64, u64)> = BTreeMap::new();
         for place in of_target {
-            let mut groups: BTreeMap<u32, u64> = BTreeMap::new();
+            let mut groups: BTreeMap<CollectionId, u64> = BTreeMap::new();
             place.found.iter().for_each(|(group, pages)| *groups.entry(*group).or_default() += pages);
             for (group, pages) in groups {
                 let (n, all) = copies.entry(group).or_default();

@@ -4,6 +4,7 @@
 //! and what meets is a match; then the answers are sorted back into the order of the questions. Two sorts within the
 //! budget, whatever the sizes.
 
+use onionskin_core::DocId;
 use onionskin_extract::url;
 use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
@@ -52,7 +53,7 @@ impl Names {
     }
 
     /// A document and its names.
-    pub fn offer(&mut self, doc: u32, id: Option<&str>, url: Option<&str>) -> Result<(), EvaluateError> {
+    pub fn offer(&mut self, doc: DocId, id: Option<&str>, url: Option<&str>) -> Result<(), EvaluateError> {
         if let Some(url) = url {
             self.sorter.push((digest(URL, url), 0, u64::from(doc)))?;
         }
@@ -64,15 +65,15 @@ impl Names {
 
     /// All questions answered.
     pub fn answers(self, documents: u64) -> Result<Answers, EvaluateError> {
-        let mut answers: Sorter<(u64, u32, u32)> = Sorter::new(self.params)?;
-        let mut current: Option<(u128, u32, bool)> = None;
+        let mut answers: Sorter<(u64, u32, DocId)> = Sorter::new(self.params)?;
+        let mut current: Option<(u128, DocId, bool)> = None;
         let sorted = self.sorter.finish()?;
         let mut spilled_bytes = sorted.stats().spilled_bytes;
         for record in sorted {
             let (name, belief, value) = record?;
             match (&mut current, belief) {
                 (Some((known, _, several)), 0) if *known == name => *several = true,
-                (_, 0) => current = Some((name, value as u32, false)),
+                (_, 0) => current = Some((name, DocId(value as u32), false)),
                 (Some((known, doc, several)), _) if *known == name => {
                     answers.push((value, 2 * belief + u32::from(*several), *doc))?;
                 }
@@ -92,14 +93,14 @@ fn digest(kind: u64, name: &str) -> u128 {
 /// A document that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    pub doc: u32,
+    pub doc: DocId,
     /// Other documents have the same name; this is the first of them.
     pub ambiguous: bool,
 }
 
 /// Gives the answers, one question after the other.
 pub(super) struct Answers {
-    answers: SortedCursor<SortedStream<(u64, u32, u32)>, (u64, u32, u32)>,
+    answers: SortedCursor<SortedStream<(u64, u32, DocId)>, (u64, u32, DocId)>,
     documents: u64,
     question: u64,
     /// Bytes that sorting wrote to disk.
@@ -123,7 +124,7 @@ impl Answers {
         };
         let as_number = || {
             let doc = number.filter(|doc| *doc < self.documents)?;
-            Some(Answer { doc: u32::try_from(doc).ok()?, ambiguous: false })
+            Some(Answer { doc: DocId(u32::try_from(doc).ok()?), ambiguous: false })
         };
         Ok(found.or_else(as_number))
     }

@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use onionskin_core::DocId;
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 use serde::Serialize;
 
@@ -30,7 +31,7 @@ pub struct ClusterError {
     pub pairs: u64,
     /// The smallest document of its largest parts, largest first.
     #[serde(skip)]
-    pub examples: Vec<u32>,
+    pub examples: Vec<DocId>,
 }
 
 /// How two divisions of the same documents agree.
@@ -88,7 +89,7 @@ impl ClusterScore {
 const EXAMPLES: usize = 4;
 
 /// A document, its cluster by the truth and its cluster as found. Documents in no cluster have a label of their own.
-pub(super) type Labelled = (u64, u64, u32);
+pub(super) type Labelled = (u64, u64, DocId);
 
 /// Compares two divisions, given the clusters of every document.
 pub(super) fn compare(
@@ -183,10 +184,10 @@ struct OpenCluster {
     parts: u64,
     kept: u64,
     part: u64,
-    part_first: u32,
+    part_first: DocId,
     part_documents: u64,
     /// The largest parts: size and smallest document.
-    largest: Vec<Reverse<(u64, Reverse<u32>)>>,
+    largest: Vec<Reverse<(u64, Reverse<DocId>)>>,
 }
 
 impl OpenCluster {

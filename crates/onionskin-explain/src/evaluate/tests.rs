@@ -72,9 +72,9 @@ fn pairs_are_counted() {
         (clusters.truth_pairs, clusters.found_pairs, clusters.common_pairs, clusters.documents),
         (3, 7, 2, 8)
     );
-    assert_eq!((clusters.n_split, clusters.split[0].examples.clone()), (1, vec![6, 7]));
+    assert_eq!((clusters.n_split, clusters.split[0].examples.clone()), (1, vec![DocId(6), DocId(7)]));
     assert_eq!((clusters.n_mixed, clusters.mixed[0].parts), (1, 3));
-    assert!(seen.names.contains(&(6, "http://a.example/6".to_owned())));
+    assert!(seen.names.contains(&(DocId(6), "http://a.example/6".to_owned())));
     let bands: Vec<_> =
         seen.bands.iter().map(|band| (band.from, band.pairs, band.in_pairs, band.in_clusters)).collect();
     assert_eq!(bands, [(0.7, 1, 1, 1), (0.85, 1, 1, 1), (0.9, 1, 0, 0), (0.95, 1, 1, 1)]);

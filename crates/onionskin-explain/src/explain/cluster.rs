@@ -1,5 +1,6 @@
 //! A cluster and its members.
 
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, DocumentBatch, DocumentsReader};
 use onionskin_store::{Atlas, TableName};
 
@@ -27,7 +28,7 @@ pub struct ClusterMember<'a> {
 /// tables are in order of document within a cluster, so nothing is held in memory, however large the cluster is.
 pub fn explain_cluster<E: From<ExplainError>>(
     atlas: &Atlas,
-    cluster: u32,
+    cluster: ClusterId,
     member: &mut dyn FnMut(ClusterMember<'_>) -> Result<(), E>,
 ) -> Result<Option<ClusterStatsRow>, E> {
     let failed = |error: ExplainError| E::from(error);
@@ -48,7 +49,7 @@ pub fn explain_cluster<E: From<ExplainError>>(
             Some(documents) => documents,
             none => {
                 let all = atlas.documents().map_err(|error| failed(error.into()))?;
-                none.insert(all.within(row.doc..=u32::MAX))
+                none.insert(all.within(row.doc..=DocId::MAX))
             }
         };
         loop {
@@ -78,7 +79,7 @@ pub fn explain_cluster<E: From<ExplainError>>(
     Err(failed(ExplainError::NoCluster { cluster, clusters }))
 }
 
-fn stats(atlas: &Atlas, cluster: u32) -> Result<Option<ClusterStatsRow>, ExplainError> {
+fn stats(atlas: &Atlas, cluster: ClusterId) -> Result<Option<ClusterStatsRow>, ExplainError> {
     if !atlas.has(&TableName::ClusterStats) {
         return Ok(None);
     }

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use onionskin_store::table::{CollectionGroupRow, CollectionRow, Role};
+use onionskin_core::{CollectionId, DocId, ReplicaId, SlotId};
+use onionskin_store::table::{CollectionGroupRow, CollectionRow, Role, document};
 use onionskin_store::{Atlas, TableName};
 
 use serde::Serialize;
@@ -42,7 +43,7 @@ pub struct CollectionExplanation {
 }
 
 /// Tells how the copies of a collection differ. Memory is in proportion to the collection.
-pub fn explain_collection(atlas: &Atlas, group: u32) -> Result<CollectionExplanation, ExplainError> {
+pub fn explain_collection(atlas: &Atlas, group: CollectionId) -> Result<CollectionExplanation, ExplainError> {
     let no_collection = || ExplainError::NoCollection {
         collection: group,
         collections: atlas.rows(&TableName::CollectionGroups),
@@ -66,27 +67,27 @@ pub fn explain_collection(atlas: &Atlas, group: u32) -> Result<CollectionExplana
         }
     }
     // Pages of every replica by slot, second addresses left out: document and role.
-    let mut pages: BTreeMap<u32, BTreeMap<u32, (u32, Role)>> = BTreeMap::new();
+    let mut pages: BTreeMap<ReplicaId, BTreeMap<SlotId, (DocId, Role)>> = BTreeMap::new();
     for page in atlas.collection_pages()?.within(group..=group) {
         let page = page?;
         if page.group == group && page.role != Role::Alias {
             pages.entry(page.replica).or_default().insert(page.slot, (page.doc, page.role));
         }
     }
-    let mut urls: HashMap<u32, String> =
+    let mut urls: HashMap<DocId, String> =
         pages.values().flat_map(BTreeMap::values).map(|(doc, _)| (*doc, String::new())).collect();
-    for batch in atlas.documents()?.only(&["url"]) {
-        for row in batch?.rows() {
-            if let (Some(url), Some(slot)) = (row.url, urls.get_mut(&row.doc)) {
+    for batch in atlas.documents()?.select::<(document::Doc, document::Url)>() {
+        for (doc, url) in batch?.rows() {
+            if let (Some(url), Some(slot)) = (url, urls.get_mut(&doc)) {
                 url.clone_into(slot);
             }
         }
     }
-    let url = |doc: u32| urls.get(&doc).cloned().unwrap_or_default();
+    let url = |doc: DocId| urls.get(&doc).cloned().unwrap_or_default();
     let none = BTreeMap::new();
     let principal =
         rows.iter().find(|row| row.is_principal).and_then(|row| pages.get(&row.replica)).unwrap_or(&none);
-    let own = |of: &BTreeMap<u32, (u32, Role)>, slot: &u32| {
+    let own = |of: &BTreeMap<SlotId, (DocId, Role)>, slot: &SlotId| {
         of.get(slot).filter(|page| page.1 != Role::Virtual).copied()
     };
     let replicas = rows

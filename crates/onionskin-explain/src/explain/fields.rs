@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use onionskin_core::DocId;
 use onionskin_store::table::{ClusterRow, PairRow};
 use onionskin_warc::format_date;
 use serde::{Serialize, Serializer};
@@ -20,7 +21,8 @@ use super::{Block, Comparison, DocumentFacts, Explanation, Overlap, Stretch, Tex
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DocumentFields {
     /// Its number.
-    pub doc: u32,
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub doc: DocId,
     /// Its own name.
     pub id: Option<String>,
     /// Its URL.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use onionskin_core::DocId;
 use onionskin_extract::url;
 use onionskin_store::{Atlas, TableName};
 
@@ -12,7 +13,7 @@ use super::ExplainError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DocRef {
     /// `doc:7`: its number.
-    Doc(u32),
+    Doc(DocId),
     /// `url:...`: its address.
     Url(String),
     /// `id:...`: its own name.
@@ -74,12 +75,12 @@ struct Search {
 /// The first document that was meant, and how many could be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Found {
-    first: Option<u32>,
+    first: Option<DocId>,
     count: u64,
 }
 
 impl Found {
-    fn note(&mut self, doc: u32) {
+    fn note(&mut self, doc: DocId) {
         self.first.get_or_insert(doc);
         self.count += 1;
     }
@@ -97,7 +98,7 @@ impl Search {
         Search { url: url.cloned(), normalized, id: id.cloned(), ..Search::default() }
     }
 
-    fn look(&mut self, doc: u32, id: Option<&str>, url: Option<&str>) {
+    fn look(&mut self, doc: DocId, id: Option<&str>, url: Option<&str>) {
         if id.is_some() && id == self.id.as_deref() {
             self.by_id.note(doc);
         }
@@ -127,7 +128,7 @@ fn loosely(url: &str) -> &str {
 }
 
 /// The number of each document, and how many documents have the name.
-pub(super) fn find_documents(atlas: &Atlas, wanted: &[DocRef]) -> Result<Vec<(u32, u64)>, ExplainError> {
+pub(super) fn find_documents(atlas: &Atlas, wanted: &[DocRef]) -> Result<Vec<(DocId, u64)>, ExplainError> {
     let documents = atlas.table(&TableName::Documents)?.rows;
     let number = |of: &DocRef| match of {
         DocRef::Doc(doc) => Some(*doc),
@@ -167,7 +168,7 @@ mod tests {
     fn ways_to_call_a_document() {
         let parse = |text: &str| text.parse::<DocRef>();
         assert_eq!(parse("7"), Ok(DocRef::Any("7".into())));
-        assert_eq!(parse("doc:7"), Ok(DocRef::Doc(7)));
+        assert_eq!(parse("doc:7"), Ok(DocRef::Doc(DocId(7))));
         assert_eq!(parse("url:http://a.org/"), Ok(DocRef::Url("http://a.org/".into())));
         assert_eq!(parse("id:doc:7"), Ok(DocRef::Id("doc:7".into())));
         assert_eq!(parse("http://a.org/"), Ok(DocRef::Any("http://a.org/".into())));

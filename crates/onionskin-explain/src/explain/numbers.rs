@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use onionskin_core::DocId;
 use onionskin_core::feature::FeatureMaker;
 use onionskin_core::sketch::{estimate_resemblance, estimate_resemblance_from_bottom};
 use onionskin_core::{Analyzer, FeatureFilter, Recipe, SketchScheme};
@@ -12,11 +13,15 @@ use onionskin_store::{Atlas, TableError, TableName};
 use super::{ExplainError, FeatureEvidence, Overlap, SketchEvidence};
 
 /// Shared chunks of every chunking that is kept, the main one first.
-pub(super) fn overlaps(atlas: &Atlas, recipe: &Recipe, docs: [u32; 2]) -> Result<Vec<Overlap>, ExplainError> {
+pub(super) fn overlaps(
+    atlas: &Atlas,
+    recipe: &Recipe,
+    docs: [DocId; 2],
+) -> Result<Vec<Overlap>, ExplainError> {
     let main = recipe.main().to_string();
     let mut overlaps = Vec::new();
     for chunking in atlas.chunkings() {
-        let set = |doc: u32| -> Result<BTreeSet<u64>, ExplainError> {
+        let set = |doc: DocId| -> Result<BTreeSet<u64>, ExplainError> {
             let mut reader = atlas.chunks(&chunking)?.within(doc..=doc);
             while let Some((found, chunks)) = reader.next_group()? {
                 if found >= doc {
@@ -73,7 +78,7 @@ macro_rules! two_lists {
 pub(super) fn sketches(
     atlas: &Atlas,
     recipe: &Recipe,
-    docs: [u32; 2],
+    docs: [DocId; 2],
 ) -> Result<Option<SketchEvidence>, ExplainError> {
     if !atlas.has(&TableName::Sketches) {
         return Ok(None);
@@ -92,7 +97,7 @@ pub(super) fn sketches(
 pub(super) fn features(
     atlas: &Atlas,
     recipe: &Recipe,
-    docs: [u32; 2],
+    docs: [DocId; 2],
 ) -> Result<Option<FeatureEvidence>, ExplainError> {
     let evidence = |filter, a: &[u64], b: &[u64]| FeatureEvidence {
         equal: a.iter().zip(b).filter(|(a, b)| a == b).count(),
@@ -119,7 +124,7 @@ fn last_filter(atlas: &Atlas) -> Result<Option<FeatureFilter>, ExplainError> {
 }
 
 /// The row of `pairs`.
-pub(super) fn pair(atlas: &Atlas, docs: [u32; 2]) -> Result<Option<PairRow>, ExplainError> {
+pub(super) fn pair(atlas: &Atlas, docs: [DocId; 2]) -> Result<Option<PairRow>, ExplainError> {
     if !atlas.has(&TableName::Pairs) {
         return Ok(None);
     }
@@ -129,7 +134,7 @@ pub(super) fn pair(atlas: &Atlas, docs: [u32; 2]) -> Result<Option<PairRow>, Exp
 }
 
 /// The rows of `clusters`. They are in order of the cluster, so all are looked at until both have been found.
-pub(super) fn clusters(atlas: &Atlas, docs: [u32; 2]) -> Result<[Option<ClusterRow>; 2], ExplainError> {
+pub(super) fn clusters(atlas: &Atlas, docs: [DocId; 2]) -> Result<[Option<ClusterRow>; 2], ExplainError> {
     let mut found = [None; 2];
     if !atlas.has(&TableName::Clusters) {
         return Ok(found);

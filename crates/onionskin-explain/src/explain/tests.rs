@@ -82,7 +82,7 @@ fn numbers_of_a_pair() {
     scan_into(&[&input], &atlas, Recipe::DEFAULT);
     write_similar(&atlas, Some(0.5), &[pair(0, 1, 0.75, Method::Resemblance)], &[vec![0, 1]]);
     let explained = explain(&params(&atlas, "1", "http://a.example/one")).unwrap();
-    assert_eq!((explained.a.doc, explained.b.doc), (1, 0));
+    assert_eq!((explained.a.doc, explained.b.doc), (DocId(1), DocId(0)));
     let main = &explained.overlaps[0];
     assert_eq!((main.chunking.as_str(), main.size_a, main.size_b, main.shared), ("w4", 7, 7, 6));
     assert_eq!((main.resemblance(), main.containment_a()), (0.75, 6.0 / 7.0));
@@ -90,8 +90,8 @@ fn numbers_of_a_pair() {
     assert_eq!(others, ["w4", "l2", "l4", "sp"]);
     assert_eq!((explained.payload_equal, explained.text_equal), (Some(false), Some(false)));
     assert_eq!((explained.same_site, explained.same_domain), (Some(false), Some(false)));
-    assert_eq!(explained.pair.map(|pair| (pair.a, pair.b)), Some((0, 1)));
-    assert!(explained.clusters.iter().all(|row| row.is_some_and(|row| row.cluster == 0)));
+    assert_eq!(explained.pair.map(|pair| (pair.a, pair.b)), Some((DocId(0), DocId(1))));
+    assert!(explained.clusters.iter().all(|row| row.is_some_and(|row| row.cluster == ClusterId(0))));
     let sketch = explained.sketch.unwrap();
     assert_eq!(sketch.length, 84);
     assert!((sketch.estimate.value - 0.75).abs() < 4.0 * sketch.estimate.standard_error);
@@ -155,7 +155,7 @@ fn names_are_found_in_order() {
     let (input, atlas) = (folder.path().join("in.jsonl"), folder.path().join("atlas"));
     fs::write(&input, ROSES).unwrap();
     scan_into(&[&input], &atlas, Recipe::DEFAULT);
-    let find = |name: &str| explain(&params(&atlas, name, "doc:0")).map(|explained| explained.a.doc);
+    let find = |name: &str| explain(&params(&atlas, name, "doc:0")).map(|explained| explained.a.doc.get());
     for (name, doc) in [
         ("2", 2),
         ("doc:1", 1),
@@ -215,7 +215,7 @@ fn files_of_folders_and_archives_are_found() {
     fs::write(tree.join("n.txt"), "between").unwrap();
     let atlas = folder.path().join("atlas");
     scan_into(&[&tree, &tree.join("a.txt"), &tree.join("sub/b.txt")], &atlas, Recipe::DEFAULT);
-    let all: Vec<u32> = Atlas::open(&atlas)
+    let all: Vec<DocId> = Atlas::open(&atlas)
         .unwrap()
         .documents()
         .unwrap()
@@ -242,12 +242,13 @@ fn members_of_a_cluster_come_with_their_names() {
     write_similar(&atlas, None, &[], &[vec![0, 1], vec![5, 3, 11_999]]);
     let atlas = Atlas::open(&atlas).unwrap();
     let mut seen = Vec::new();
-    let stats = explain_cluster::<ExplainError>(&atlas, 1, &mut |member| {
-        seen.push((member.row.doc, member.row.is_centre, member.id.unwrap().to_owned()));
+    let stats = explain_cluster::<ExplainError>(&atlas, ClusterId(1), &mut |member| {
+        seen.push((member.row.doc.get(), member.row.is_centre, member.id.unwrap().to_owned()));
         Ok(())
     });
-    assert_eq!(stats.unwrap().map(|stats| (stats.centre, stats.documents)), Some((5, 3)));
+    assert_eq!(stats.unwrap().map(|stats| (stats.centre, stats.documents)), Some((DocId(5), 3)));
     assert_eq!(seen, [(3, false, "7".into()), (5, true, "c".into()), (11_999, false, "c".into())]);
-    let none = explain_cluster::<ExplainError>(&atlas, 2, &mut |_| Ok(())).unwrap_err().to_string();
+    let none =
+        explain_cluster::<ExplainError>(&atlas, ClusterId(2), &mut |_| Ok(())).unwrap_err().to_string();
     assert_eq!(none, "there is no cluster 2; there are 2");
 }

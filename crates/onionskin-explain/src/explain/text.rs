@@ -4,6 +4,7 @@ use onionskin_store::AtlasError;
 use std::io;
 use std::path::Path;
 
+use onionskin_core::DocId;
 use onionskin_corpus::{DiscoverError, Document, LookupError, Options, Scratch, Source, discover};
 
 use super::DocumentFacts;
@@ -31,7 +32,7 @@ pub enum TextError {
     #[error("document {doc} is a revisit and has no text of its own")]
     Revisit {
         /// The document.
-        doc: u32,
+        doc: DocId,
     },
     /// The operating system said no.
     #[error("{name}")]

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::fmt::Write as _;
 
+use onionskin_core::{CollectionId, ReplicaId};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -86,8 +87,8 @@ struct WireList {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WireEntry {
-    group: u32,
-    replica: u32,
+    group: CollectionId,
+    replica: ReplicaId,
     kind: String,
     name: String,
     principal: String,

@@ -5,9 +5,9 @@
 //! pages left of each cluster, and one pass over the pages gives it, since all pages of a cluster are then similar or none is. Memory is 16
 //! bytes a cluster, whatever the number of pages.
 
-use serde::Serialize;
-
 use super::{AvoidList, Matcher};
+use onionskin_core::ClusterId;
+use serde::Serialize;
 
 /// A page of the crawl that is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct SimulatedPage<S> {
     /// Its normalised address.
     pub url: S,
     /// The cluster that it is in, numbered densely from 0; `None` when it is similar to nothing.
-    pub cluster: Option<u32>,
+    pub cluster: Option<ClusterId>,
     /// Whether its text is that of the centre of its cluster; so it is for the centre itself.
     pub is_exact_copy: bool,
     /// Its size.
@@ -127,7 +127,7 @@ where
         simulation.before.pages += 1;
         simulation.before.bytes += page.bytes;
         if let Some(cluster) = page.cluster {
-            let cluster = cluster as usize;
+            let cluster = cluster.index();
             if cluster >= clusters.len() {
                 clusters.resize(cluster + 1, ClusterCounts::default());
             }

@@ -8,7 +8,9 @@ mod fields;
 use std::path::PathBuf;
 
 use crate::avoid::{AvoidFileError, AvoidList, SimulatedPage, Simulation, simulate};
+use onionskin_core::{ClusterId, DocId, Packed};
 use onionskin_similar::SimilarError;
+use onionskin_store::table::document::{Bytes, Doc, Url};
 use onionskin_store::{Atlas, AtlasError, StageName, TableError, TableName};
 
 pub use alternate::{Alternate, Why, alternates};
@@ -61,7 +63,7 @@ pub enum AvoidError {
         /// The table.
         table: &'static str,
         /// The document.
-        doc: u32,
+        doc: DocId,
         /// Documents of the atlas.
         documents: u64,
     },
@@ -109,12 +111,9 @@ pub fn read_list(path: &std::path::Path) -> Result<AvoidList, AvoidError> {
         .map_err(|source| AvoidError::List { path: path.to_owned(), source: Box::new(source) })
 }
 
-/// No cluster.
-const NONE: u32 = u32::MAX;
-
 /// The cluster of every document, and whether it has the text of the centre.
 struct Clusters {
-    cluster: Vec<u32>,
+    cluster: Vec<Packed<ClusterId>>,
     is_exact: Vec<bool>,
     is_centre: Vec<bool>,
 }
@@ -124,22 +123,22 @@ impl Clusters {
         let documents = documents(atlas);
         let n = usize::try_from(documents).unwrap_or(usize::MAX);
         let mut clusters =
-            Clusters { cluster: vec![NONE; n], is_exact: vec![false; n], is_centre: vec![false; n] };
+            Clusters { cluster: vec![Packed::NONE; n], is_exact: vec![false; n], is_centre: vec![false; n] };
         for row in atlas.clusters()? {
             let row = row?;
-            let at = row.doc as usize;
+            let at = row.doc.index();
             if at >= n {
                 return Err(AvoidError::Document { table: "clusters", doc: row.doc, documents });
             }
-            clusters.cluster[at] = row.cluster;
+            clusters.cluster[at] = row.cluster.into();
             clusters.is_exact[at] = row.is_centre || row.kind == onionskin_store::table::CopyKind::Exact;
             clusters.is_centre[at] = row.is_centre;
         }
         Ok(clusters)
     }
 
-    fn of(&self, doc: u32) -> Option<u32> {
-        self.cluster.get(doc as usize).copied().filter(|cluster| *cluster != NONE)
+    fn of(&self, doc: DocId) -> Option<ClusterId> {
+        self.cluster.get(doc.index())?.get()
     }
 }
 
@@ -150,17 +149,17 @@ pub fn simulate_crawl(list: &AvoidList, atlas_dir: &std::path::Path) -> Result<S
 }
 
 fn replay(list: &AvoidList, atlas: &Atlas, clusters: &Clusters) -> Result<Simulation, AvoidError> {
-    let pages = atlas.documents()?.only(&["url", "bytes"]).flat_map(|batch| {
+    let pages = atlas.documents()?.select::<(Doc, Url, Bytes)>().flat_map(|batch| {
         let rows: Vec<Result<SimulatedPage<String>, AvoidError>> = match batch {
             Err(error) => vec![Err(error.into())],
             Ok(batch) => batch
                 .rows()
-                .map(|row| {
+                .map(|(doc, url, bytes)| {
                     Ok(SimulatedPage {
-                        url: row.url.unwrap_or_default().to_owned(),
-                        cluster: clusters.of(row.doc),
-                        is_exact_copy: clusters.is_exact.get(row.doc as usize).copied().unwrap_or_default(),
-                        bytes: row.bytes,
+                        url: url.unwrap_or_default().to_owned(),
+                        cluster: clusters.of(doc),
+                        is_exact_copy: clusters.is_exact.get(doc.index()).copied().unwrap_or_default(),
+                        bytes,
                     })
                 })
                 .collect(),

@@ -8,8 +8,8 @@ pub(super) fn entry(host: &str, rules: &[&str], pages: u64) -> AvoidEntry {
         None => SkipRule::exact(text).unwrap(),
     };
     AvoidEntry {
-        group: 1,
-        replica: 2,
+        group: CollectionId(1),
+        replica: ReplicaId(2),
         kind: "mirror".to_owned(),
         name: "A manual".to_owned(),
         principal: "http://kept.example/".to_owned(),

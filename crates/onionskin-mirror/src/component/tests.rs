@@ -8,10 +8,10 @@ fn joined(text: &str, merge: Merge) -> Vec<String> {
     let named: Named = graph(text);
     let pages = named.graph.pages();
     let sites = pages.iter().map(|page| page.site).collect();
-    let least = |cluster: u32| pages.iter().find(|page| page.cluster == cluster).unwrap().doc;
+    let least = |cluster: DocId| pages.iter().find(|page| page.cluster == cluster).unwrap().doc;
     let web = Web::new(sites, pages.iter().map(|page| (page.doc, least(page.cluster))));
-    let links: Vec<(u32, u32)> = (0..pages.len() as u32)
-        .flat_map(|from| named.graph.out(from).iter().map(move |&to| (from, to)))
+    let links: Vec<(DocId, DocId)> = (0..pages.len() as u32)
+        .flat_map(|from| named.graph.out(from).iter().map(move |&to| (DocId(from), DocId(to))))
         .collect();
     let open = || -> Result<Box<dyn Iterator<Item = _> + '_>, SimilarError> {
         Ok(Box::new(links.iter().map(|link| Ok(*link))))
@@ -25,11 +25,10 @@ fn joined(text: &str, merge: Merge) -> Vec<String> {
     };
     let found = of(1 << 20);
     assert_eq!(found.component, of(4 << 10).component, "memory changes nothing");
-    let mut by_component: std::collections::BTreeMap<u32, Vec<&str>> = Default::default();
+    let mut by_component: std::collections::BTreeMap<DocId, Vec<&str>> = Default::default();
     for page in pages.iter().filter(|page| page.doc == least(page.cluster)) {
-        let component = found.component(page.doc);
-        if component != NONE {
-            let label = named.names[page.doc as usize].split('.').nth(1).unwrap();
+        if let Some(component) = found.component(page.doc) {
+            let label = named.names[page.doc.index()].split('.').nth(1).unwrap();
             by_component.entry(component).or_default().push(label);
         }
     }

@@ -6,7 +6,7 @@ type Pages = Vec<(&'static str, &'static str, u64)>;
 
 struct Web {
     pages: Pages,
-    replicas: Vec<Vec<(u32, Role)>>,
+    replicas: Vec<Vec<(SlotId, Role)>>,
 }
 
 impl Web {
@@ -19,7 +19,7 @@ impl Web {
                 .map(|slot| {
                     let url: &'static str = Box::leak(format!("{base}p{slot}.html").into_boxed_str());
                     pages.push((url, title, u64::from(slot) + if slot == 0 { salt } else { 0 }));
-                    (slot, Role::Copy)
+                    (SlotId(slot), Role::Copy)
                 })
                 .collect();
             assert_eq!(nth, replicas.len());
@@ -33,28 +33,30 @@ impl Web {
         let mut hosts: Vec<&str> = self.pages.iter().map(|page| host(page.0)).collect();
         hosts.sort_unstable();
         hosts.dedup();
-        let site_of = |url| hosts.binary_search(&host(url)).unwrap() as u32;
-        let mut doc = 0;
+        let site_of = |url| SiteId::at(hosts.binary_search(&host(url)).unwrap());
+        let mut doc = DocId(0);
         let replicas = self
             .replicas
             .iter()
             .map(|members| {
-                let site = site_of(self.pages[doc as usize].0);
+                let site = Some(site_of(self.pages[doc.index()].0));
                 let members = members.iter().map(|&(slot, role)| {
-                    doc += 1;
-                    Member { slot, doc: doc - 1, role }
+                    let member = Member { slot, doc, role };
+                    doc.0 += 1;
+                    member
                 });
                 Replica { site, members: members.collect() }
             })
             .collect::<Vec<_>>();
-        let slots = 1 + replicas.iter().flat_map(|r: &Replica| &r.members).map(|m| m.slot).max().unwrap();
-        let group = Group { slots, root: 0, principal: 0, replicas };
-        let page = |doc: u32| {
-            let (url, title, content) = self.pages[doc as usize];
+        let slots =
+            replicas.iter().flat_map(|r: &Replica| &r.members).map(|m| m.slot.get() + 1).max().unwrap();
+        let group = Group { slots, root: SlotId(0), principal: 0, replicas };
+        let page = |doc: DocId| {
+            let (url, title, content) = self.pages[doc.index()];
             PageInfo { url, title: Some(title), bytes: 100, fetched_at: None, content: Some(content) }
         };
-        let site = |site: u32| {
-            let here = hosts[site as usize];
+        let site = |site: Option<SiteId>| {
+            let here = hosts[site.unwrap().index()];
             let domain = here.split_once('.').map(|(_, domain)| domain);
             SiteInfo {
                 host: here,
@@ -139,8 +141,8 @@ fn what_is_missing_changed_and_added() {
     let mut web = Web::of(&[("http://www.a.org/d/", "D", 0), ("http://www.b.org/d/", "D", 0)], 12);
     // The last three pages of the replica are: changed, added, and one only linked to.
     web.replicas[1][9].1 = Role::Changed;
-    web.replicas[1][10] = (12, Role::Added);
-    web.replicas[1][11] = (11, Role::Virtual);
+    web.replicas[1][10] = (SlotId(12), Role::Added);
+    web.replicas[1][11] = (SlotId(11), Role::Virtual);
     let replica = web.describe().replicas.remove(1);
     assert_eq!((replica.kind, replica.pages), (Kind::PartialMirror, 11));
     assert_eq!((replica.changed, replica.added, replica.virtual_pages, replica.missing), (1, 1, 1, 1));

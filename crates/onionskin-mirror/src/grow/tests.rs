@@ -31,14 +31,15 @@ fn group_of(named: &Named, replicas: &[&[&str]]) -> Group {
     let replicas: Vec<Replica> = replicas
         .iter()
         .map(|pages| Replica {
-            site: named.graph.page(doc(pages[0])).site,
-            members: (0..)
+            site: named.graph.page(doc(pages[0])).site.get(),
+            members: SlotId::MIN
+                .onward()
                 .zip(*pages)
-                .map(|(slot, name)| Member { slot, doc: doc(name), role: Role::Copy })
+                .map(|(slot, name)| Member { slot, doc: DocId(doc(name)), role: Role::Copy })
                 .collect(),
         })
         .collect();
-    Group { slots: replicas[0].members.len() as u32, root: 0, principal: 0, replicas }
+    Group { slots: replicas[0].members.len() as u32, root: SlotId(0), principal: 0, replicas }
 }
 
 const DEFINITION_8: Demands = Demands { definition_8: true, single_site: true };
@@ -57,7 +58,7 @@ fn figure_3a_the_core_is_found_and_the_page_more_is_not() {
     let mut uneven = group_of(&named, &[&["i.p", "i.q", "i.r"], &["ii.p", "ii.q", "ii.r"]]);
     let s = named.names.iter().position(|name| name == "ii.s").unwrap() as u32;
     uneven.slots = 4;
-    uneven.replicas[1].members.push(Member { slot: 3, doc: s, role: Role::Copy });
+    uneven.replicas[1].members.push(Member { slot: SlotId(3), doc: DocId(s), role: Role::Copy });
     let verdict = check(&uneven, &named.graph, DEFINITION_8, |_| None);
     assert_eq!(verdict, Err(Violation::Size { replica: 0, pages: 3, slots: 4 }));
 }
@@ -176,7 +177,7 @@ fn a_root_with_a_parent_in_one_copy_only_is_taken_out() {
 fn identical_collections() {
     let named = graph("i.a>i.b i.b>i.c  ii.a>ii.b ii.b>ii.c");
     let group = group_of(&named, &[&["i.a", "i.b", "i.c"], &["ii.a", "ii.b", "ii.c"]]);
-    let same = |doc: u32| Some(u64::from(named.graph.page(doc).cluster));
+    let same = |doc: DocId| Some(u64::from(named.graph.page(doc.get()).cluster));
     assert_eq!(check(&group, &named.graph, DEFINITION_8, same), Ok(Verdict::Identical));
     assert_eq!(check(&group, &named.graph, DEFINITION_8, |doc| Some(u64::from(doc))), Ok(Verdict::Similar));
     // One link more, and the link structure is no longer identical.
@@ -200,9 +201,9 @@ fn small_graphs() -> impl Strategy<Value = Graph> {
         })
         .prop_map(|(pages, links)| {
             let pages = (0..).zip(pages).map(|(doc, (cluster, site, linked_from))| Page {
-                doc,
-                cluster,
-                site,
+                doc: DocId(doc),
+                cluster: DocId(cluster),
+                site: SiteId(site).into(),
                 linked_from,
             });
             Graph::new(pages.collect(), links)
@@ -210,11 +211,11 @@ fn small_graphs() -> impl Strategy<Value = Graph> {
 }
 
 /// Edges of the trivial cluster graph, by the definitions of a, b, s and d, with sets.
-fn naive_edges(graph: &Graph, growth: Growth) -> BTreeSet<(u32, u32)> {
-    let of = |cluster: u32| -> Vec<u32> {
+fn naive_edges(graph: &Graph, growth: Growth) -> BTreeSet<(DocId, DocId)> {
+    let of = |cluster: DocId| -> Vec<u32> {
         (0..graph.pages().len() as u32).filter(|&page| graph.page(page).cluster == cluster).collect()
     };
-    let clusters: BTreeSet<u32> = graph.pages().iter().map(|page| page.cluster).collect();
+    let clusters: BTreeSet<DocId> = graph.pages().iter().map(|page| page.cluster).collect();
     let mut edges = BTreeSet::new();
     for &i in &clusters {
         for &j in clusters.iter().filter(|&&j| j != i) {
@@ -240,8 +241,8 @@ fn naive_edges(graph: &Graph, growth: Growth) -> BTreeSet<(u32, u32)> {
 }
 
 /// The component of every cluster, by going round until nothing changes.
-fn naive_components(edges: &BTreeSet<(u32, u32)>) -> BTreeMap<u32, u32> {
-    let mut component: BTreeMap<u32, u32> = edges.iter().flat_map(|&(i, j)| [(i, i), (j, j)]).collect();
+fn naive_components(edges: &BTreeSet<(DocId, DocId)>) -> BTreeMap<DocId, DocId> {
+    let mut component: BTreeMap<DocId, DocId> = edges.iter().flat_map(|&(i, j)| [(i, i), (j, j)]).collect();
     loop {
         let before = component.clone();
         for (i, j) in edges {
@@ -257,7 +258,8 @@ fn naive_components(edges: &BTreeSet<(u32, u32)>) -> BTreeMap<u32, u32> {
 
 /// Whether definition 5 holds between two collections under a mapping by slots, read off the page.
 fn naive_similar(graph: &Graph, one: &Replica, other: &Replica) -> bool {
-    let pages = |replica: &Replica| -> Vec<u32> { replica.members.iter().map(|member| member.doc).collect() };
+    let pages =
+        |replica: &Replica| -> Vec<u32> { replica.members.iter().map(|member| member.doc.get()).collect() };
     let (c1, c2) = (pages(one), pages(other));
     c1.len() == c2.len()
         && c1.iter().zip(&c2).all(|(&p, &q)| {
@@ -274,10 +276,10 @@ fn naive_similar(graph: &Graph, one: &Replica, other: &Replica) -> bool {
 /// When every step leaves no choice, what is found must be the whole component: assigns by following single links.
 fn naive_unambiguous(
     graph: &Graph,
-    edges: &BTreeSet<(u32, u32)>,
-    component: &BTreeSet<u32>,
+    edges: &BTreeSet<(DocId, DocId)>,
+    component: &BTreeSet<DocId>,
 ) -> Option<usize> {
-    let of = |cluster: u32| -> Vec<u32> {
+    let of = |cluster: DocId| -> Vec<u32> {
         (0..graph.pages().len() as u32).filter(|&page| graph.page(page).cluster == cluster).collect()
     };
     for &(i, j) in edges.iter().filter(|(i, j)| component.contains(i) && component.contains(j)) {
@@ -290,7 +292,7 @@ fn naive_unambiguous(
         }
     }
     // A tree of edges leaves one way to assign; parents outside it must not exist, or definition 5 may take slots out.
-    let inside: Vec<&(u32, u32)> =
+    let inside: Vec<&(DocId, DocId)> =
         edges.iter().filter(|(i, j)| component.contains(i) && component.contains(j)).collect();
     let pages: Vec<u32> = component.iter().flat_map(|&cluster| of(cluster)).collect();
     let n_links: usize =
@@ -309,7 +311,7 @@ proptest! {
         let growth = Growth { merge, single_site };
         let clusters = Clusters::new(&graph, growth);
         let number = |local: u32| graph.page(clusters.pages[local as usize][0]).cluster;
-        let edges: BTreeSet<(u32, u32)> = (0..clusters.out.len() as u32)
+        let edges: BTreeSet<(DocId, DocId)> = (0..clusters.out.len() as u32)
             .flat_map(|from| clusters.out[from as usize].iter().map(move |&to| (from, to)))
             .map(|(from, to)| (number(from), number(to)))
             .collect();
@@ -328,13 +330,14 @@ proptest! {
                     prop_assert!(naive_similar(&graph, one, other), "{:?}", group);
                 }
             }
-            let here: BTreeSet<u32> = group.replicas[0].members.iter().map(|m| graph.page(m.doc).cluster).collect();
-            let components: BTreeSet<u32> = here.iter().map(|cluster| component[cluster]).collect();
+            let here: BTreeSet<DocId> =
+                group.replicas[0].members.iter().map(|m| graph.page(m.doc.get()).cluster).collect();
+            let components: BTreeSet<DocId> = here.iter().map(|cluster| component[cluster]).collect();
             prop_assert_eq!(components.len(), 1);
             prop_assert!(here.iter().all(|cluster| used.insert(*cluster)), "a cluster has one slot in all");
         }
         if merge == Merge::Strict && single_site {
-            let mut members: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+            let mut members: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
             for (&cluster, &least) in &component {
                 members.entry(least).or_default().insert(cluster);
             }
@@ -342,7 +345,7 @@ proptest! {
                 let cardinality = graph.pages().iter().filter(|page| Some(&page.cluster) == whole.first()).count();
                 if cardinality > 1 && let Some(slots) = naive_unambiguous(&graph, &naive, whole) {
                     let found = groups.iter().any(|group| group.slots as usize == slots
-                        && whole.contains(&graph.page(group.replicas[0].members[0].doc).cluster));
+                        && whole.contains(&graph.page(group.replicas[0].members[0].doc.get()).cluster));
                     prop_assert!(found, "{:?} was not found whole", whole);
                 }
             }
@@ -354,7 +357,12 @@ proptest! {
 fn pages_that_only_one_replica_has_are_no_collection() {
     // Two similar pages, each linking to two pages that nobody has twice. One of these links back to one of the two, so that their
     // parents differ and their slot goes; a replica is left with the site of a page that it only links to, unless it is seen that nothing is copied.
-    let page = |doc, cluster, site| Page { doc, cluster, site, linked_from: 0 };
+    let page = |doc, cluster, site| Page {
+        doc: DocId(doc),
+        cluster: DocId(cluster),
+        site: SiteId(site).into(),
+        linked_from: 0,
+    };
     let pages = vec![page(0, 2, 2), page(1, 1, 2), page(2, 1, 1), page(3, 0, 1)];
     let graph = Graph::new(pages, vec![(0, 3), (1, 0), (1, 3), (2, 0), (2, 3), (3, 1)]);
     assert_eq!(grow(&graph, Growth { merge: Merge::Extended, single_site: true }), []);

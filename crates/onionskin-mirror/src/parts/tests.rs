@@ -40,7 +40,7 @@ impl Whole {
             }
         }
         let mut pages = BTreeMap::new();
-        let mut site_pages: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut site_pages: BTreeMap<SiteId, u32> = BTreeMap::new();
         for batch in opened.documents().unwrap() {
             for row in batch.unwrap().rows() {
                 if let Some(site) = row.site {
@@ -64,7 +64,7 @@ impl Whole {
             }
         }
         for page in pages.values_mut() {
-            page.site_pages = page.site.map_or(0, |site| site_pages[&((site - FAR) as u32)]);
+            page.site_pages = page.site.map_or(0, |site| site_pages[&SiteId((site - FAR) as u32)]);
         }
         let edges: Vec<(i64, i64)> = opened
             .pairs()
@@ -166,17 +166,19 @@ fn components_by_themselves_are_the_search() {
         let groups: Vec<CollectionGroupRow> =
             atlas.collection_groups().unwrap().map(|row| row.unwrap()).collect();
         assert!(groups.len() > 2, "{merge}");
-        let ours: Vec<CollectionGroupRow> = (0..)
+        let ours: Vec<CollectionGroupRow> = CollectionId::MIN
+            .onward()
             .zip(&found)
             .map(|(number, found)| CollectionGroupRow { group: number, ..found.group.clone() })
             .collect();
         assert_eq!(ours, groups, "{merge}");
-        let members: Vec<(u32, u32, i64, Role)> = atlas
+        let members: Vec<(CollectionId, SlotId, i64, Role)> = atlas
             .collection_pages()
             .unwrap()
             .map(|row| row.map(|row| (row.group, row.slot, i64::from(row.doc) + FAR, row.role)).unwrap())
             .collect();
-        let ours: Vec<(u32, u32, i64, Role)> = (0..)
+        let ours: Vec<(CollectionId, SlotId, i64, Role)> = CollectionId::MIN
+            .onward()
             .zip(&found)
             .flat_map(|(group, found)| {
                 found.members.iter().map(move |member| (group, member.slot, member.doc, member.role))
@@ -186,7 +188,9 @@ fn components_by_themselves_are_the_search() {
         let roots: Vec<(i64, i64)> = atlas
             .collections()
             .unwrap()
-            .map(|row| row.map(|row| (i64::from(row.site) + FAR, i64::from(row.root_doc) + FAR)).unwrap())
+            .map(|row| {
+                row.map(|row| (i64::from(row.site.unwrap()) + FAR, i64::from(row.root_doc) + FAR)).unwrap()
+            })
             .collect();
         let ours: Vec<(i64, i64)> =
             found.iter().flat_map(|found| found.replicas.iter().map(|row| (row.1, row.2))).collect();

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::component::{NONE, Web};
+use crate::component::Web;
 use crate::describe::{Description, describe};
 use crate::grow::{Growth, grow};
 use crate::{Graph, Group, Merge, Page, Role, place, tolerant};
+use onionskin_core::{CollectionId, DocId, Packed, ReplicaId, SiteId};
 use onionskin_similar::SimilarError;
 use onionskin_store::table::{CollectionGroupRow, CollectionPageRow, CollectionRow};
 use onionskin_store::{Staging, raw::RawRecords};
@@ -23,18 +24,18 @@ const HELD_BYTES: u64 = 24;
 pub(super) fn run(run: &mut Run<'_, '_, '_>) -> Result<(), SimilarError> {
     let web = run.web()?;
     let mut sites = Sites::read(run.0.stage.atlas)?;
-    for doc in 0..web.documents() {
+    for doc in DocId::range(0..web.documents()) {
         sites.count(web.site(doc));
     }
     let members = members(run.0.staging.raw_records(MEMBERS))?;
-    let mut component_of = vec![NONE; web.documents() as usize];
+    let mut component_of = vec![Packed::NONE; web.documents() as usize];
     for &(component, doc) in &members {
-        component_of[doc as usize] = component;
+        component_of[doc.index()] = component.into();
     }
     let links_of = count_links(run, &component_of)?;
     let room = run.0.stage.params.batch_bytes.unwrap_or_else(|| run.resources(HELD_BYTES).memory.bytes());
     let mut rest = members.as_slice();
-    let mut number = 0;
+    let mut number = CollectionId::MIN;
     while !rest.is_empty() {
         let (batch, later) = rest.split_at(batch_len(rest, &links_of, room)?);
         rest = later;
@@ -53,14 +54,14 @@ pub(super) fn run(run: &mut Run<'_, '_, '_>) -> Result<(), SimilarError> {
         for described in batch.groups()? {
             described.write(&mut run.0.staging, number)?;
             described.count(&mut run.0.state.counts);
-            number += 1;
+            number.0 += 1;
         }
     }
     Ok(())
 }
 
 /// Component and document, sorted.
-fn members(records: RawRecords<(u32, u32)>) -> Result<Vec<(u32, u32)>, SimilarError> {
+fn members(records: RawRecords<(DocId, DocId)>) -> Result<Vec<(DocId, DocId)>, SimilarError> {
     let mut members = Vec::new();
     for record in records {
         let (doc, component) = record?;
@@ -71,23 +72,25 @@ fn members(records: RawRecords<(u32, u32)>) -> Result<Vec<(u32, u32)>, SimilarEr
 }
 
 /// Links inside each component, at its smallest cluster.
-fn count_links(run: &Run<'_, '_, '_>, component_of: &[u32]) -> Result<Vec<u32>, SimilarError> {
+fn count_links(run: &Run<'_, '_, '_>, component_of: &[Packed<DocId>]) -> Result<Vec<u32>, SimilarError> {
     let mut counts = vec![0u32; component_of.len()];
     for link in open_links(run.0.stage.atlas, component_of.len() as u32)? {
         let (source, destination) = link?;
-        let component = component_of[source as usize];
-        if component != NONE && component == component_of[destination as usize] {
-            counts[component as usize] = counts[component as usize].saturating_add(1);
+        let component = component_of[source.index()];
+        if let Some(at) = component.get()
+            && component == component_of[destination.index()]
+        {
+            counts[at.index()] = counts[at.index()].saturating_add(1);
         }
     }
     Ok(counts)
 }
 
 /// How many of the next members make a batch: whole components, as many as fit, one at least.
-fn batch_len(members: &[(u32, u32)], links_of: &[u32], room: u64) -> Result<usize, SimilarError> {
+fn batch_len(members: &[(DocId, DocId)], links_of: &[u32], room: u64) -> Result<usize, SimilarError> {
     let (mut len, mut held) = (0, 0);
     for component in members.chunk_by(|a, b| a.0 == b.0) {
-        let links = u64::from(links_of[component[0].0 as usize]);
+        let links = u64::from(links_of[component[0].0.index()]);
         let bytes = component.len() as u64 * (PAGE_BYTES + TEXT_BYTES) + links * LINK_BYTES;
         if bytes > room {
             return Err(SimilarError::LargeComponent { pages: component.len(), links, mib: bytes >> 20 });
@@ -104,14 +107,14 @@ fn batch_len(members: &[(u32, u32)], links_of: &[u32], room: u64) -> Result<usiz
 /// How many other sites link to the pages of a batch.
 fn linked_from(
     run: &Run<'_, '_, '_>,
-    component_of: &[u32],
-    members: &[(u32, u32)],
+    component_of: &[Packed<DocId>],
+    members: &[(DocId, DocId)],
 ) -> Result<LinkedFrom, SimilarError> {
     let (first, last) = (members[0].0, members[members.len() - 1].0);
     let mut linked = Vec::new();
-    for record in run.0.staging.raw_records::<(u32, u32)>(LINKED) {
+    for record in run.0.staging.raw_records::<(DocId, u32)>(LINKED) {
         let (doc, sites) = record?;
-        if (first..=last).contains(&component_of[doc as usize]) {
+        if component_of[doc.index()].get().is_some_and(|of| (first..=last).contains(&of)) {
             linked.push((doc, sites));
         }
     }
@@ -124,12 +127,12 @@ pub(crate) struct Batch<'a> {
     pub growth: Growth,
     pub web: &'a Web,
     pub sites: &'a Sites,
-    pub component_of: &'a [u32],
+    pub component_of: &'a [Packed<DocId>],
     /// Component and document, sorted.
-    pub members: &'a [(u32, u32)],
+    pub members: &'a [(DocId, DocId)],
     pub linked_from: &'a LinkedFrom,
     /// Pages near replicas, where they are known already.
-    pub near: Option<&'a [(u32, nearby::Place)]>,
+    pub near: Option<&'a [(DocId, nearby::Place)]>,
 }
 
 impl Batch<'_> {
@@ -157,7 +160,7 @@ impl Batch<'_> {
             return Ok((Pages::default(), Vec::new()));
         };
         let here = first.0..=last.0;
-        let in_batch = |doc: u32| here.contains(&self.component_of[doc as usize]);
+        let in_batch = |doc: DocId| self.component_of[doc.index()].get().is_some_and(|of| here.contains(&of));
         let pages = Pages::read(self.material, in_batch)?;
         let mut groups = Vec::new();
         for graph in &self.components(&pages)? {
@@ -177,12 +180,14 @@ impl Batch<'_> {
 
     /// The graphs of the components, in order.
     fn components(&self, pages: &Pages) -> Result<Vec<Graph>, SimilarError> {
-        let mut links: Vec<(u32, u32, u32)> = Vec::new();
+        let mut links: Vec<(DocId, DocId, DocId)> = Vec::new();
         let (first, last) = (self.members[0].0, self.members[self.members.len() - 1].0);
         for link in self.material.links()? {
             let (source, destination) = link?;
-            let component = self.component_of[source as usize];
-            if component == self.component_of[destination as usize] && (first..=last).contains(&component) {
+            let component = self.component_of[source.index()];
+            if component == self.component_of[destination.index()]
+                && let Some(component) = component.get().filter(|of| (first..=last).contains(of))
+            {
                 links.push((component, source, destination));
             }
         }
@@ -197,11 +202,12 @@ impl Batch<'_> {
                 .map(|&(_, doc)| Page {
                     doc,
                     cluster: self.web.cluster(doc),
-                    site: self.web.site(doc),
+                    site: self.web.site(doc).into(),
                     linked_from: self.linked_from.of(doc),
                 })
                 .collect();
-            let index = |doc: u32| here.binary_search_by_key(&doc, |page| page.doc).ok().map(|at| at as u32);
+            let index =
+                |doc: DocId| here.binary_search_by_key(&doc, |page| page.doc).ok().map(|at| at as u32);
             let own = links.next_if(|links| links[0].0 == members[0].0).unwrap_or_default();
             let own = own.iter().filter_map(|&(_, from, to)| Some((index(from)?, index(to)?))).collect();
             components.push(Graph::new(here, own));
@@ -210,7 +216,7 @@ impl Batch<'_> {
     }
 
     fn describe(&self, groups: Vec<Group>, pages: &Pages, near: &Pages) -> Vec<Described> {
-        let page = |doc: u32| {
+        let page = |doc: DocId| {
             let info = pages.info(doc);
             if info.url.is_empty() { near.info(doc) } else { info }
         };
@@ -227,16 +233,16 @@ impl Batch<'_> {
 }
 
 /// Documents that other sites link to, and how many do, in order.
-pub(crate) struct LinkedFrom(pub Vec<(u32, u32)>);
+pub(crate) struct LinkedFrom(pub Vec<(DocId, u32)>);
 
 impl LinkedFrom {
-    fn of(&self, doc: u32) -> u32 {
+    fn of(&self, doc: DocId) -> u32 {
         self.0.binary_search_by_key(&doc, |entry| entry.0).map_or(0, |at| self.0[at].1)
     }
 }
 
 /// The path of a page, of the batch or near it.
-pub(super) fn path_of<'a>(pages: &'a Pages, near: &'a Pages, doc: u32) -> &'a str {
+pub(super) fn path_of<'a>(pages: &'a Pages, near: &'a Pages, doc: DocId) -> &'a str {
     let url = pages.info(doc).url;
     place::path(if url.is_empty() { near.info(doc).url } else { url })
 }
@@ -258,14 +264,14 @@ impl Described {
         })
     }
 
-    fn write(&self, staging: &mut Staging, number: u32) -> Result<(), SimilarError> {
+    fn write(&self, staging: &mut Staging, number: CollectionId) -> Result<(), SimilarError> {
         staging.collection_groups()?.push(&self.group_row(number))?;
         for (at, replica) in self.group.replicas.iter().enumerate() {
             staging.collections()?.push(&self.replica_row(number, at))?;
             for member in &replica.members {
                 staging.collection_pages()?.push(&CollectionPageRow {
                     group: number,
-                    replica: at as u32,
+                    replica: ReplicaId::at(at),
                     slot: member.slot,
                     doc: member.doc,
                     is_virtual: member.role == Role::Virtual,
@@ -277,13 +283,13 @@ impl Described {
     }
 
     /// The row of `collection_groups`.
-    pub(crate) fn group_row(&self, number: u32) -> CollectionGroupRow {
+    pub(crate) fn group_row(&self, number: CollectionId) -> CollectionGroupRow {
         let (group, description) = (&self.group, &self.description);
-        let sites: BTreeSet<u32> = group.replicas.iter().map(|replica| replica.site).collect();
+        let sites: BTreeSet<Option<SiteId>> = group.replicas.iter().map(|replica| replica.site).collect();
         let (duplicate_pages, duplicate_bytes) = self.duplicates();
         CollectionGroupRow {
             group: number,
-            kind: description.kind.as_str().to_owned(),
+            kind: description.kind,
             name: description.name.clone(),
             replicas: group.replicas.len() as u64,
             slots: description.size.into(),
@@ -298,18 +304,18 @@ impl Described {
     }
 
     /// The row of `collections` of a replica.
-    pub(crate) fn replica_row(&self, number: u32, at: usize) -> CollectionRow {
+    pub(crate) fn replica_row(&self, number: CollectionId, at: usize) -> CollectionRow {
         let (group, described) = (&self.group, &self.description.replicas[at]);
         CollectionRow {
             group: number,
-            replica: at as u32,
+            replica: ReplicaId::at(at),
             site: group.replicas[at].site,
             root_doc: group.root_of(at).unwrap_or_default(),
             root_url: self.root_urls[at].clone(),
             pages: described.pages,
             is_principal: at == group.principal,
             folder: described.folder.clone(),
-            kind: described.kind.as_str().to_owned(),
+            kind: described.kind,
             coverage: described.coverage,
             copies: described.copies,
             changed: described.changed,
@@ -317,7 +323,7 @@ impl Described {
             missing: described.missing,
             virtual_pages: described.virtual_pages,
             bytes: described.bytes,
-            newer: described.newer.as_str().to_owned(),
+            newer: described.newer,
         }
     }
 

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::check::{Demands, Verdict, check as check_group};
-use crate::component::{NONE, Web};
+use crate::component::Web;
 use crate::{Graph, Group, Member, Merge, Page, Replica};
+use onionskin_core::{CollectionId, DocId, Packed, SlotId};
 use onionskin_similar::{Bits, Resources, SimilarError};
-use onionskin_store::table::CollectionPageRow;
+use onionskin_store::table::{CollectionPageRow, document};
 use onionskin_store::{Atlas, MemoryBudget, TableName};
 use serde::Serialize;
 
@@ -32,7 +33,7 @@ pub struct CheckReport {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Violation {
     /// The collection.
-    pub group: u32,
+    pub group: CollectionId,
     /// What is wrong with it.
     pub problem: String,
 }
@@ -57,12 +58,12 @@ pub fn check_collections(
     let documents = atlas.rows(&TableName::Documents);
     let memory = MemoryBudget::from_bytes(memory.bytes().max(4 * FIXED_BYTES) / 2);
     let resources = Resources { memory, threads: 1, work_dir: work_dir.to_owned() };
-    let mut sites = vec![NONE; usize::try_from(documents).unwrap_or(usize::MAX)];
+    let mut sites = vec![Packed::NONE; usize::try_from(documents).unwrap_or(usize::MAX)];
     let mut texts = vec![0u64; sites.len()];
-    for batch in atlas.documents()?.only(&["site", "text_fp"]) {
-        for row in batch?.rows() {
-            *dense(&mut sites, row.doc)? = row.site.unwrap_or(NONE);
-            *dense(&mut texts, row.doc)? = row.text_fp.unwrap_or(0);
+    for batch in atlas.documents()?.select::<(document::Doc, document::Site, document::TextFp)>() {
+        for (doc, site, text) in batch?.rows() {
+            *dense(&mut sites, doc)? = site.into();
+            *dense(&mut texts, doc)? = text.unwrap_or(0);
         }
     }
     let mut clustered = Vec::new();
@@ -100,14 +101,14 @@ fn check_batch(
 ) -> Result<(), SimilarError> {
     let mut wanted = Bits::new(web.documents().into());
     for row in batch {
-        if row.doc >= web.documents() {
+        if row.doc.get() >= web.documents() {
             let words =
                 format!("collection_pages: document {}, but the atlas has {}", row.doc, web.documents());
             return Err(SimilarError::Parameters(words));
         }
         wanted.set(row.doc);
     }
-    let mut links: Vec<(u32, u32)> = Vec::new();
+    let mut links: Vec<(DocId, DocId)> = Vec::new();
     for link in open_links(atlas, web.documents())? {
         let (source, destination) = link?;
         if wanted.get(source) && wanted.get(destination) {
@@ -117,10 +118,10 @@ fn check_batch(
     links.sort_unstable();
     for rows in batch.chunk_by(|a, b| a.group == b.group) {
         let group = group_of(rows, web);
-        let mut docs: Vec<u32> = rows.iter().map(|row| row.doc).collect();
+        let mut docs: Vec<DocId> = rows.iter().map(|row| row.doc).collect();
         docs.sort_unstable();
         docs.dedup();
-        let index = |doc: u32| docs.binary_search(&doc).ok().map(|at| at as u32);
+        let index = |doc: DocId| docs.binary_search(&doc).ok().map(|at| at as u32);
         let own: Vec<(u32, u32)> = docs
             .iter()
             .flat_map(|&doc| {
@@ -132,11 +133,11 @@ fn check_batch(
         let pages = docs.iter().map(|&doc| Page {
             doc,
             cluster: web.cluster(doc),
-            site: web.site(doc),
+            site: web.site(doc).into(),
             linked_from: 0,
         });
         let graph = Graph::new(pages.collect(), own);
-        let content = |doc: u32| Some(texts[doc as usize]).filter(|text| *text != 0);
+        let content = |doc: DocId| Some(texts[doc.index()]).filter(|text| *text != 0);
         match check_group(&group, &graph, demands, content) {
             Ok(verdict) => *report.verdicts.entry(Verdict::as_str(verdict)).or_default() += 1,
             Err(violation) => {
@@ -155,10 +156,10 @@ fn group_of(rows: &[CollectionPageRow], web: &Web) -> Group {
     let replicas: Vec<Replica> = rows
         .chunk_by(|a, b| a.replica == b.replica)
         .map(|rows| Replica {
-            site: rows.iter().find(|row| !row.is_virtual).map_or(NONE, |row| web.site(row.doc)),
+            site: rows.iter().find(|row| !row.is_virtual).and_then(|row| web.site(row.doc)),
             members: rows.iter().map(|row| Member { slot: row.slot, doc: row.doc, role: row.role }).collect(),
         })
         .collect();
-    let slots = rows.iter().map(|row| row.slot.saturating_add(1)).max().unwrap_or(0);
-    Group { slots, root: 0, principal: 0, replicas }
+    let slots = rows.iter().map(|row| row.slot.get().saturating_add(1)).max().unwrap_or(0);
+    Group { slots, root: SlotId::MIN, principal: 0, replicas }
 }

@@ -6,25 +6,25 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::component::{NONE, Web};
+use crate::component::Web;
 use crate::tolerant::{self, Nearby};
 use crate::{Group, place};
+use onionskin_core::{DocId, Packed, SiteId};
 use onionskin_similar::{Bits, SimilarError};
-use onionskin_store::table::DocumentRow;
 
 use super::assemble::path_of;
-use super::pages::{Material, Pages};
+use super::pages::{Material, Pages, Seen};
 
-/// A replica: group and number.
+/// A replica: its group in the list of groups, and its place in the group.
 pub(crate) type Place = (u32, u32);
 
 /// Takes pages nearby into the groups, and marks what replicas only link to; `known` are those that stand densely enough, sorted, where somebody has counted already. Returns what is known of the pages that were looked at.
 pub(super) fn take_in(
     material: &dyn Material,
     web: &Web,
-    component_of: &[u32],
+    component_of: &[Packed<DocId>],
     pages: &Pages,
-    known: Option<&[(u32, Place)]>,
+    known: Option<&[(DocId, Place)]>,
     groups: &mut [Group],
 ) -> Result<Pages, SimilarError> {
     let (near, kept) = match known {
@@ -40,7 +40,7 @@ pub(super) fn take_in(
     };
     let found = Links::read(material, web, groups, &kept)?;
     let reached = found.reached(&kept);
-    let mut nearby: BTreeMap<Place, Vec<u32>> = BTreeMap::new();
+    let mut nearby: BTreeMap<Place, Vec<DocId>> = BTreeMap::new();
     for (&(doc, place), _) in kept.iter().zip(&reached).filter(|(_, reached)| **reached) {
         nearby.entry(place).or_default().push(doc);
     }
@@ -48,7 +48,7 @@ pub(super) fn take_in(
         // The principal first: what it has is what the others may have changed.
         let mut order: Vec<u32> = (0..group.replicas.len() as u32).collect();
         order.sort_by_key(|&replica| replica as usize != group.principal);
-        let path_of = |doc: u32| path_of(pages, &near, doc);
+        let path_of = |doc: DocId| path_of(pages, &near, doc);
         for replica in order {
             let docs = nearby.remove(&(number, replica)).unwrap_or_default();
             let docs: Vec<Nearby<'_>> = docs.iter().map(|&doc| Nearby { doc, path: path_of(doc) }).collect();
@@ -56,7 +56,8 @@ pub(super) fn take_in(
         }
         for replica in 0..group.replicas.len() {
             let here = (number, replica as u32);
-            let links = found.to_principal.range((here, 0)..=(here, u32::MAX)).map(|(_, doc)| *doc);
+            let links =
+                found.to_principal.range((here, DocId::MIN)..=(here, DocId::MAX)).map(|(_, doc)| *doc);
             tolerant::mark_virtual(group, replica, links);
         }
     }
@@ -65,12 +66,12 @@ pub(super) fn take_in(
 
 /// The folders of replicas, by site and folder.
 struct Regions {
-    by_site: HashMap<u32, HashMap<String, Vec<Place>>>,
+    by_site: HashMap<Option<SiteId>, HashMap<String, Vec<Place>>>,
 }
 
 impl Regions {
     fn new(groups: &[Group], pages: &Pages) -> Regions {
-        let mut by_site: HashMap<u32, HashMap<String, Vec<Place>>> = HashMap::new();
+        let mut by_site: HashMap<Option<SiteId>, HashMap<String, Vec<Place>>> = HashMap::new();
         for (number, group) in (0..).zip(groups) {
             for (at, replica) in (0..).zip(&group.replicas) {
                 let region = tolerant::region(replica, |doc| place::path(pages.info(doc).url));
@@ -85,13 +86,13 @@ impl Regions {
         &self,
         material: &dyn Material,
         web: &Web,
-        component_of: &[u32],
-        mut near: impl FnMut(&DocumentRow<'_>, &str, &[Place]),
+        component_of: &[Packed<DocId>],
+        mut near: impl FnMut(&Seen<'_>, &str, &[Place]),
     ) -> Result<(), SimilarError> {
         let mut places: Vec<Place> = Vec::new();
         material.documents(&mut |row| {
             let site = web.site(row.doc);
-            if component_of[row.doc as usize] != NONE || site == NONE {
+            if component_of[row.doc.index()].is_some() || site.is_none() {
                 return;
             }
             let (Some(regions), Some(url)) = (self.by_site.get(&site), row.url) else { return };
@@ -117,9 +118,9 @@ impl Regions {
         &self,
         material: &dyn Material,
         web: &Web,
-        component_of: &[u32],
+        component_of: &[Packed<DocId>],
         mut density: Density,
-    ) -> Result<(Pages, Vec<(u32, Place)>), SimilarError> {
+    ) -> Result<(Pages, Vec<(DocId, Place)>), SimilarError> {
         self.visit(material, web, component_of, |_, folder, places| {
             places.iter().for_each(|&place| density.count(place, folder));
         })?;
@@ -199,7 +200,7 @@ struct Links {
     /// Candidates that are linked with each other.
     between: Vec<(u32, u32)>,
     /// Replica, and the page of the principal that it links to.
-    to_principal: BTreeSet<(Place, u32)>,
+    to_principal: BTreeSet<(Place, DocId)>,
 }
 
 impl Links {
@@ -207,9 +208,9 @@ impl Links {
         material: &dyn Material,
         web: &Web,
         groups: &[Group],
-        kept: &[(u32, Place)],
+        kept: &[(DocId, Place)],
     ) -> Result<Links, SimilarError> {
-        let mut place_of: HashMap<u32, Place> = HashMap::new();
+        let mut place_of: HashMap<DocId, Place> = HashMap::new();
         let mut known = Bits::new(web.documents().into());
         for (number, group) in (0..).zip(groups) {
             for (at, replica) in (0..).zip(&group.replicas) {
@@ -222,7 +223,7 @@ impl Links {
         for &(doc, _) in kept {
             known.set(doc);
         }
-        let entries = |doc: u32| {
+        let entries = |doc: DocId| {
             let start = kept.partition_point(|entry| entry.0 < doc);
             (start..kept.len()).take_while(move |&at| kept[at].0 == doc)
         };
@@ -267,7 +268,7 @@ impl Links {
     }
 
     /// Which candidates hang together with their replica.
-    fn reached(&self, kept: &[(u32, Place)]) -> Vec<bool> {
+    fn reached(&self, kept: &[(DocId, Place)]) -> Vec<bool> {
         let mut neighbours: HashMap<u32, Vec<u32>> = HashMap::new();
         for &(a, b) in &self.between {
             neighbours.entry(a).or_default().push(b);

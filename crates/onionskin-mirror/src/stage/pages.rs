@@ -1,19 +1,28 @@
 //! What is known of some documents, in memory: addresses and titles in one piece.
 
 use crate::describe::{PageInfo, SiteInfo};
+use onionskin_core::{DocId, SiteId};
 use onionskin_similar::SimilarError;
 use onionskin_store::Atlas;
-use onionskin_store::table::DocumentRow;
+use onionskin_store::table::document::{Bytes, Doc, FetchedAt, TextFp, Title, Url};
 
 use super::{Links, open_links};
 
-/// Columns that are kept.
-const COLUMNS: [&str; 5] = ["url", "title", "bytes", "fetched_at", "text_fp"];
+/// A document, as far as collections look at it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen<'a> {
+    pub doc: DocId,
+    pub url: Option<&'a str>,
+    pub title: Option<&'a str>,
+    pub bytes: u64,
+    pub fetched_at: Option<i64>,
+    pub text_fp: Option<u64>,
+}
 
 /// What collections are made of: documents and links, as often as they are asked for.
 pub(crate) trait Material {
     /// Every document with its address, title, length, date and text, in order.
-    fn documents(&self, visit: &mut dyn FnMut(&DocumentRow<'_>)) -> Result<(), SimilarError>;
+    fn documents(&self, visit: &mut dyn FnMut(&Seen<'_>)) -> Result<(), SimilarError>;
     /// Every link; source and destination are documents.
     fn links(&self) -> Result<Links<'_>, SimilarError>;
 }
@@ -22,9 +31,11 @@ pub(crate) trait Material {
 pub(super) struct OfAtlas<'a>(pub &'a Atlas, pub u32);
 
 impl Material for OfAtlas<'_> {
-    fn documents(&self, visit: &mut dyn FnMut(&DocumentRow<'_>)) -> Result<(), SimilarError> {
-        for batch in self.0.documents()?.only(&COLUMNS) {
-            batch?.rows().for_each(|row| visit(&row));
+    fn documents(&self, visit: &mut dyn FnMut(&Seen<'_>)) -> Result<(), SimilarError> {
+        for batch in self.0.documents()?.select::<(Doc, Url, Title, Bytes, FetchedAt, TextFp)>() {
+            for (doc, url, title, bytes, fetched_at, text_fp) in batch?.rows() {
+                visit(&Seen { doc, url, title, bytes, fetched_at, text_fp });
+            }
         }
         Ok(())
     }
@@ -39,7 +50,7 @@ pub(crate) const PAGE_BYTES: u64 = size_of::<Kept>() as u64;
 
 #[derive(Clone, Copy, Debug)]
 struct Kept {
-    doc: u32,
+    doc: DocId,
     url_len: u32,
     start: u64,
     end: u64,
@@ -58,7 +69,7 @@ pub(crate) struct Pages {
 
 impl Pages {
     /// Keeps a document that has an address.
-    pub(crate) fn push(&mut self, row: &DocumentRow<'_>) {
+    pub(crate) fn push(&mut self, row: &Seen<'_>) {
         let Some(url) = row.url else { return };
         let start = self.text.len() as u64;
         self.text.push_str(url);
@@ -76,7 +87,10 @@ impl Pages {
     }
 
     /// Reads the documents that are wanted.
-    pub(crate) fn read(material: &dyn Material, wanted: impl Fn(u32) -> bool) -> Result<Pages, SimilarError> {
+    pub(crate) fn read(
+        material: &dyn Material,
+        wanted: impl Fn(DocId) -> bool,
+    ) -> Result<Pages, SimilarError> {
         let mut pages = Pages::default();
         material.documents(&mut |row| {
             if wanted(row.doc) {
@@ -87,7 +101,7 @@ impl Pages {
     }
 
     /// What is known of a document; nothing when it was not kept.
-    pub(crate) fn info(&self, doc: u32) -> PageInfo<'_> {
+    pub(crate) fn info(&self, doc: DocId) -> PageInfo<'_> {
         let Ok(at) = self.kept.binary_search_by_key(&doc, |kept| kept.doc) else {
             return PageInfo::default();
         };
@@ -134,7 +148,7 @@ impl Sites {
                 let middle = sites.text.len() as u64;
                 sites.text.push_str(row.registered_domain.unwrap_or_default());
                 // Dense and ascending, unless another program wrote them.
-                let index = row.site as usize;
+                let index = row.site.index();
                 if sites.at.len() <= index {
                     sites.at.resize(index + 1, (0, 0, 0));
                 }
@@ -146,19 +160,21 @@ impl Sites {
     }
 
     /// A page of a site was seen.
-    pub(crate) fn count(&mut self, site: u32) {
-        if let Some(pages) = self.pages.get_mut(site as usize) {
+    pub(crate) fn count(&mut self, site: Option<SiteId>) {
+        if let Some(pages) = site.and_then(|site| self.pages.get_mut(site.index())) {
             *pages += 1;
         }
     }
 
-    pub(crate) fn info(&self, site: u32) -> SiteInfo<'_> {
-        let (start, middle, end) = self.at.get(site as usize).copied().unwrap_or_default();
+    /// What is known of a site; nothing when there is none.
+    pub(crate) fn info(&self, site: Option<SiteId>) -> SiteInfo<'_> {
+        let site = site.map_or(usize::MAX, SiteId::index);
+        let (start, middle, end) = self.at.get(site).copied().unwrap_or_default();
         let domain = &self.text[middle as usize..end as usize];
         SiteInfo {
             host: &self.text[start as usize..middle as usize],
             domain: (!domain.is_empty()).then_some(domain),
-            pages: self.pages.get(site as usize).copied().unwrap_or_default().into(),
+            pages: self.pages.get(site).copied().unwrap_or_default().into(),
         }
     }
 }

@@ -7,10 +7,11 @@
 use std::collections::HashMap;
 
 use crate::alias::{Rewriting, rewritings};
-use crate::component::{NONE, Web};
+use crate::component::Web;
+use onionskin_core::{DocId, Packed, RuleId, SiteId};
 use onionskin_similar::{Bits, Resources, SimilarError};
 use onionskin_store::sort::{SortParams, Sorter};
-use onionskin_store::table::UrlRuleRow;
+use onionskin_store::table::{UrlRuleRow, document};
 use onionskin_store::{Atlas, Staging};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -20,8 +21,9 @@ use super::pages::{OfAtlas, Pages, Sites};
 const LEAST_SUPPORT: u64 = 3;
 const LEAST_CONFIDENCE: f64 = 0.5;
 
-/// A rule, hashed: what it does, and on which site; [`NONE`] for all.
-fn rule_hash(how: Rewriting<'_>, site: u32) -> u64 {
+/// A rule, hashed: what it does, and on which site; `None` for all.
+fn rule_hash(how: Rewriting<'_>, site: Option<SiteId>) -> u64 {
+    let site = Packed::from(site).bits();
     xxh3_64_with_seed(how.to_string().as_bytes(), u64::from(site))
 }
 
@@ -33,7 +35,7 @@ fn url_hash(url: &str) -> u64 {
 type Outcome = (u64, (u64, u64));
 
 /// One test of a rule: the rule, whether the pages differ, from which document to which. Copies come first.
-type Test = (u64, u32, u32, u32);
+type Test = (u64, u32, DocId, DocId);
 
 /// Learns rules and writes them, most support first. Returns how many.
 pub(super) fn learn(
@@ -64,8 +66,8 @@ struct Rule {
     hash: u64,
     support: u64,
     checked: u64,
-    from: u32,
-    to: u32,
+    from: DocId,
+    to: DocId,
 }
 
 impl Rule {
@@ -81,20 +83,20 @@ impl Rule {
 fn tests(atlas: &Atlas, web: &Web, resources: &Resources) -> Result<Sorter<Test>, SimilarError> {
     let sort = |n| SortParams::new(&resources.work_dir, resources.memory.share(n, 10));
     // Hash of an address and document: as it is, and as a rewriting made it, with the rule.
-    let mut plain = Sorter::<(u64, u32)>::new(sort(2))?;
+    let mut plain = Sorter::<(u64, DocId)>::new(sort(2))?;
     // Two ways to the same outcome, as with a parameter that stands twice, are one.
-    let mut rewritten = Sorter::<(u64, (u64, u64), u32)>::new(sort(5).dedup())?;
+    let mut rewritten = Sorter::<(u64, (u64, u64), DocId)>::new(sort(5).dedup())?;
     let mut buffer = String::new();
-    for batch in atlas.documents()?.only(&["url", "tokens"]) {
-        for row in batch?.rows() {
-            let site = web.site(row.doc);
+    for batch in atlas.documents()?.select::<(document::Doc, document::Url, document::Tokens)>() {
+        for (doc, url, tokens) in batch?.rows() {
+            let site = web.site(doc);
             // An empty page is a copy of nothing, and would speak against every rule.
-            let Some(url) = row.url.filter(|_| site != NONE && row.tokens > 0) else { continue };
-            plain.push((url_hash(url), row.doc))?;
+            let Some(url) = url.filter(|_| site.is_some() && tokens > 0) else { continue };
+            plain.push((url_hash(url), doc))?;
             let mut failed = None;
             rewritings(url, &mut buffer, |how, outcome| {
-                let everywhere = if how.is_general() { rule_hash(how, NONE) } else { 0 };
-                let record = (url_hash(outcome), (rule_hash(how, site), everywhere), row.doc);
+                let everywhere = if how.is_general() { rule_hash(how, None) } else { 0 };
+                let record = (url_hash(outcome), (rule_hash(how, site), everywhere), doc);
                 failed = rewritten.push(record).err().or(failed.take());
             });
             if let Some(error) = failed {
@@ -105,7 +107,7 @@ fn tests(atlas: &Atlas, web: &Web, resources: &Resources) -> Result<Sorter<Test>
     let mut tests = Sorter::<Test>::new(sort(2))?;
     let mut plain = plain.finish()?.peekable();
     // The document at the outcome of a rewriting, or else the first that the same rule leads there.
-    let mut current: Option<(Outcome, u32)> = None;
+    let mut current: Option<(Outcome, DocId)> = None;
     for entry in rewritten.finish()? {
         let (outcome, rules, from) = entry?;
         let to = match current {
@@ -151,14 +153,14 @@ fn write(atlas: &Atlas, web: &Web, rules: Vec<Rule>, staging: &mut Staging) -> R
         let mut known: HashMap<u64, (String, String, Option<String>)> = HashMap::new();
         rewritings(from, &mut String::new(), |how, _| {
             let words = || (how.kind().to_owned(), how.pattern().to_owned());
-            for (of, host) in [(site, Some(sites.info(site).host.to_owned())), (NONE, None)] {
+            for (of, host) in [(site, Some(sites.info(site).host.to_owned())), (None, None)] {
                 let (kind, pattern) = words();
                 known.insert(rule_hash(how, of), (kind, pattern, host));
             }
         });
         let Some((kind, pattern, host)) = known.remove(&rule.hash) else { continue };
         let row = UrlRuleRow {
-            rule: 0,
+            rule: RuleId::MIN,
             host,
             kind,
             pattern,
@@ -172,11 +174,11 @@ fn write(atlas: &Atlas, web: &Web, rules: Vec<Rule>, staging: &mut Staging) -> R
     }
     // Rules that hold everywhere come before those of a host.
     rows.sort_by(|(a_from, a), (b_from, b)| {
-        let key = |from: u32, row: &UrlRuleRow| (std::cmp::Reverse(row.support), from);
+        let key = |from: DocId, row: &UrlRuleRow| (std::cmp::Reverse(row.support), from);
         let words = |row: &UrlRuleRow| (row.kind.clone(), row.pattern.clone(), row.host.clone());
         key(*a_from, a).cmp(&key(*b_from, b)).then_with(|| words(a).cmp(&words(b)))
     });
-    for (number, (_, row)) in (0..).zip(&mut rows) {
+    for (number, (_, row)) in RuleId::MIN.onward().zip(&mut rows) {
         row.rule = number;
         staging.url_rules()?.push(row)?;
     }

@@ -5,6 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use crate::avoid::Matcher;
+use onionskin_core::{CollectionId, DocId, ReplicaId};
+use onionskin_store::table::document;
 use onionskin_store::table::{CollectionGroupRow, CollectionPageRow, CollectionRow, UrlRuleRow};
 use onionskin_testkit::{Preset, ReplicaSpec, TargetSpec, Web as Generated, WebSpec};
 use serde_json::json;
@@ -105,8 +107,8 @@ impl Made {
 
     fn urls(&self) -> Vec<String> {
         let mut urls = Vec::new();
-        for batch in self.open().documents().unwrap().only(&["url"]) {
-            urls.extend(batch.unwrap().rows().map(|row| row.url.unwrap_or_default().to_owned()));
+        for batch in self.open().documents().unwrap().select::<(document::Url,)>() {
+            urls.extend(batch.unwrap().rows().map(|(url,)| url.unwrap_or_default().to_owned()));
         }
         urls
     }
@@ -233,7 +235,7 @@ fn kinds_of_copies_are_told() {
     spec.aliased_sites = vec![30];
     let made = Made::of(&spec);
     made.find(Merge::Tolerant);
-    let kinds: BTreeSet<String> = made.replicas().into_iter().map(|replica| replica.kind).collect();
+    let kinds: BTreeSet<&str> = made.replicas().iter().map(|replica| replica.kind.as_str()).collect();
     for kind in ["principal", "mirror", "partial mirror", "host alias"] {
         assert!(kinds.contains(kind), "{kind}: {kinds:?}");
     }
@@ -289,14 +291,14 @@ fn an_avoid_list_skips_copies_and_nothing_else() {
     // Every page that a rule holds for is a page of that replica, and no kept page is among them.
     let urls = made.urls();
     let matcher = Matcher::new(&report.list);
-    let mut of_replica: BTreeMap<(u32, u32), BTreeSet<u32>> = BTreeMap::new();
+    let mut of_replica: BTreeMap<(CollectionId, ReplicaId), BTreeSet<DocId>> = BTreeMap::new();
     for page in made.pages().into_iter().filter(|page| !page.is_virtual) {
         of_replica.entry((page.group, page.replica)).or_default().insert(page.doc);
     }
-    let principals: BTreeSet<(u32, u32)> =
+    let principals: BTreeSet<(CollectionId, ReplicaId)> =
         made.replicas().iter().filter(|row| row.is_principal).map(|row| (row.group, row.replica)).collect();
     let mut skipped = 0;
-    for (doc, url) in (0..).zip(&urls) {
+    for (doc, url) in DocId::MIN.onward().zip(&urls) {
         for hit in matcher.all(url) {
             let entry = &report.list.entries[hit.entry];
             assert!(

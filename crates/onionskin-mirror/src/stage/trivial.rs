@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use onionskin_core::DocId;
 use onionskin_similar::components::Components;
 use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::{Atlas, TableName};
@@ -62,10 +63,10 @@ pub(crate) fn find(
     trivial: Trivial,
     documents: u64,
     resources: &Resources,
-    mut emit: impl FnMut(u32, u32) -> Result<(), SimilarError>,
+    mut emit: impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
 ) -> Result<(), SimilarError> {
     let mut components = Components::new(documents, resources)?;
-    let within = |doc: u32| {
+    let within = |doc: DocId| {
         if u64::from(doc) < documents {
             return Ok(doc);
         }
@@ -80,13 +81,14 @@ pub(crate) fn find(
             }
         }
         Trivial::Clusters => {
-            let mut first = (u32::MAX, 0);
+            let mut first = None;
             for row in atlas.clusters()? {
                 let row = row?;
-                if first.0 != row.cluster {
-                    first = (row.cluster, row.doc);
-                }
-                components.unite(within(first.1)?, within(row.doc)?)?;
+                let first = match first {
+                    Some((cluster, first)) if cluster == row.cluster => first,
+                    _ => first.insert((row.cluster, row.doc)).1,
+                };
+                components.unite(within(first)?, within(row.doc)?)?;
             }
         }
     }

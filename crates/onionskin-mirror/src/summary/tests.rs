@@ -10,10 +10,10 @@ fn resources(dir: &tempfile::TempDir, bytes: u64) -> Resources {
 }
 
 /// Links as (from cluster, to cluster, source, destination).
-type Links = Vec<((u32, u32), (u32, u32))>;
+type Links = Vec<((DocId, DocId), (u32, u32))>;
 
 fn naive_summary(links: &Links) -> Vec<LinkSummary> {
-    let mut pairs: BTreeMap<(u32, u32), (BTreeSet<u32>, BTreeSet<u32>)> = BTreeMap::new();
+    let mut pairs: BTreeMap<(DocId, DocId), (BTreeSet<u32>, BTreeSet<u32>)> = BTreeMap::new();
     for &(pair, (source, destination)) in links {
         let (sources, destinations) = pairs.entry(pair).or_default();
         sources.insert(source);
@@ -45,7 +45,7 @@ fn summary(links: &Links, bytes: u64) -> (Vec<LinkSummary>, SummaryStats) {
 proptest! {
     #[test]
     fn sorting_counts_what_sets_count(
-        links in prop::collection::vec(((0u32..5, 0u32..5), (0u32..200, 0u32..200)), 0..600),
+        links in prop::collection::vec(((0u32..5, 0u32..5).prop_map(|(from, to)| (DocId(from), DocId(to))), (0u32..200, 0u32..200)), 0..600),
         bytes in prop_oneof![Just(512u64), Just(4 << 10), Just(1 << 20)],
     ) {
         prop_assert_eq!(summary(&links, bytes).0, naive_summary(&links));
@@ -54,9 +54,9 @@ proptest! {
 
 #[test]
 fn a_pair_with_more_destinations_than_fit_is_counted_on_disk() {
-    let links: Links = (0..5_000).map(|n| ((1, 2), (n % 7, n))).collect();
+    let links: Links = (0..5_000).map(|n| ((DocId(1), DocId(2)), (n % 7, n))).collect();
     let (found, stats) = summary(&links, 2 << 10);
-    assert_eq!(found, [LinkSummary { from: 1, to: 2, sources: 7, destinations: 5_000 }]);
+    assert_eq!(found, [LinkSummary { from: DocId(1), to: DocId(2), sources: 7, destinations: 5_000 }]);
     assert!(stats.spilled_bytes > 5_000 * 16 + 5_000 * 4, "both sorts spilled: {stats:?}");
 }
 

@@ -23,13 +23,13 @@ impl Web {
         };
         let mut urls = Vec::new();
         let mut pages = Vec::new();
-        for (doc, word) in (0..).zip(text.split_whitespace()) {
+        for (doc, word) in DocId::MIN.onward().zip(text.split_whitespace()) {
             let (url, label) = word.split_once('=').unwrap();
             let site = url.split('/').next().unwrap();
             pages.push(Page {
                 doc,
-                cluster: number(&mut says, label),
-                site: number(&mut sites, site),
+                cluster: DocId(number(&mut says, label)),
+                site: SiteId(number(&mut sites, site)).into(),
                 linked_from: 0,
             });
             urls.push(url);
@@ -37,13 +37,13 @@ impl Web {
         Web { graph: Graph::new(pages, Vec::new()), urls }
     }
 
-    fn path(&self, doc: u32) -> &'static str {
-        let url = self.urls[doc as usize];
+    fn path(&self, doc: DocId) -> &'static str {
+        let url = self.urls[doc.index()];
         &url[url.find('/').unwrap()..]
     }
 
     fn groups(&self) -> Vec<Group> {
-        let paths: Vec<&str> = (0..self.urls.len() as u32).map(|doc| self.path(doc)).collect();
+        let paths: Vec<&str> = DocId::range(0..self.urls.len() as u32).map(|doc| self.path(doc)).collect();
         assemble(&self.graph, &paths)
     }
 
@@ -52,7 +52,7 @@ impl Web {
         let member = |member: &Member| {
             let role =
                 if member.role == Role::Copy { String::new() } else { format!(":{}", member.role.as_str()) };
-            format!("{}{role}", self.urls[member.doc as usize])
+            format!("{}{role}", self.urls[member.doc.index()])
         };
         let replica = |replica: &Replica| replica.members.iter().map(member).collect::<Vec<_>>().join(" ");
         group.replicas.iter().map(replica).collect()
@@ -127,14 +127,17 @@ fn what_was_rewritten_keeps_its_slot() {
 #[test]
 fn pages_nearby_are_changed_or_added() {
     let web = Web::new("a/p=p a/q=q b/m/p=p b/m/q=q a/new=n b/m/new=x b/m/other=o");
-    let paths: Vec<&str> = (0..4).map(|doc| web.path(doc)).collect();
+    let paths: Vec<&str> = DocId::range(0..4).map(|doc| web.path(doc)).collect();
     let graph = Graph::new(web.graph.pages()[..4].to_vec(), Vec::new());
     let mut group = assemble(&graph, &paths).remove(0);
-    let near = |docs: &[u32]| docs.iter().map(|&doc| Nearby { doc, path: web.path(doc) }).collect::<Vec<_>>();
+    let near = |docs: &[u32]| {
+        let docs = docs.iter().map(|&doc| DocId(doc));
+        docs.map(|doc| Nearby { doc, path: web.path(doc) }).collect::<Vec<_>>()
+    };
     assert_eq!(take_in(&mut group, 0, &near(&[4]), |doc| web.path(doc)), (0, 1));
     assert_eq!(take_in(&mut group, 1, &near(&[5, 6]), |doc| web.path(doc)), (1, 1));
     assert_eq!(web.words(&group), ["a/p a/q a/new:added", "b/m/p b/m/q b/m/new:changed b/m/other:added"]);
-    assert_eq!(mark_virtual(&mut group, 1, [0, 4]), 0, "it has all that the principal has");
+    assert_eq!(mark_virtual(&mut group, 1, [0, 4].map(DocId)), 0, "it has all that the principal has");
 }
 
 #[test]
@@ -142,8 +145,8 @@ fn what_is_only_linked_to_is_virtual() {
     let web = Web::new("a/p=p a/q=q b/p=p b/q=q a/r=r");
     let graph = Graph::new(web.graph.pages()[..4].to_vec(), Vec::new());
     let mut group = assemble(&graph, &["/p", "/q", "/p", "/q"]).remove(0);
-    take_in(&mut group, 0, &[Nearby { doc: 4, path: "/r" }], |doc| web.path(doc));
-    assert_eq!(mark_virtual(&mut group, 1, [4, 4, 0]), 1);
+    take_in(&mut group, 0, &[Nearby { doc: DocId(4), path: "/r" }], |doc| web.path(doc));
+    assert_eq!(mark_virtual(&mut group, 1, [4, 4, 0].map(DocId)), 1);
     assert_eq!(web.words(&group)[1], "b/p b/q a/r:virtual");
 }
 
@@ -153,5 +156,5 @@ fn the_root_stands_highest() {
         "a/x/faq=f a/x/index.html=i a/x/sub/index.html=s b/x/faq=f b/x/index.html=i b/x/sub/index.html=s",
     );
     let group = &web.groups()[0];
-    assert_eq!(web.urls[group.root_of(0).unwrap() as usize], "a/x/index.html");
+    assert_eq!(web.urls[group.root_of(0).unwrap().index()], "a/x/index.html");
 }

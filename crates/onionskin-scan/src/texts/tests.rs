@@ -2,13 +2,13 @@ use onionskin_store::TableName;
 use std::convert::Infallible;
 use std::fs;
 
-use onionskin_core::Analyzer;
+use onionskin_core::{Analyzer, DocId};
 use onionskin_testkit::{Composer, Preset, Web, WebSpec};
 
 use super::*;
 use crate::testing::scan_into;
 
-type Given = Vec<(u32, Option<u64>, Option<String>)>;
+type Given = Vec<(DocId, Option<u64>, Option<String>)>;
 
 fn texts(atlas: &Atlas) -> (Given, Vec<LostInput>) {
     let mut given = Vec::new();
@@ -49,7 +49,7 @@ fn texts_come_back_in_order() {
     assert!(lost.is_empty(), "{lost:?}");
     assert_eq!(given.len() as u64, atlas.table(&TableName::Documents).unwrap().rows);
     for (at, (doc, text_fp, text)) in given.iter().enumerate() {
-        assert_eq!(*doc as usize, at);
+        assert_eq!(doc.index(), at);
         let text = text.as_ref().unwrap();
         assert_eq!(analyzer.analyze(text).text_fp().map(|fp| fp.0), *text_fp, "document {doc}");
     }
@@ -66,6 +66,10 @@ fn texts_come_back_in_order() {
     assert_eq!(given.len(), without.len());
 
     let stopped =
-        read_texts(&atlas, &TextsParams::default(), |row, _| if row.doc < 7 { Ok(()) } else { Err(row.doc) });
-    assert!(matches!(stopped, Err(TextsError::Receiver(7))));
+        read_texts(
+            &atlas,
+            &TextsParams::default(),
+            |row, _| if row.doc < DocId(7) { Ok(()) } else { Err(row.doc) },
+        );
+    assert!(matches!(stopped, Err(TextsError::Receiver(DocId(7)))));
 }

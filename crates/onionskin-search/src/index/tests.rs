@@ -24,7 +24,7 @@ fn documents_keep_their_numbers() {
             }
         }
     }
-    assert_eq!(of.index.page(of.index.documents()).unwrap(), None);
+    assert_eq!(of.index.page(DocId(of.index.documents())).unwrap(), None);
     assert!(of.index.documents_at("http://nowhere/").unwrap().is_empty());
 }
 
@@ -41,7 +41,7 @@ fn joined_segments_stay_in_order() {
     writer.set_merge_policy(Box::new(NoMergePolicy));
     read_texts(&of.atlas, &TextsParams::default(), |row, text| {
         writer.add_document(document(&fields, row, text))?;
-        if row.doc % 30 == 29 {
+        if row.doc.get() % 30 == 29 {
             writer.commit()?;
         }
         Ok::<(), TantivyError>(())
@@ -57,7 +57,7 @@ fn joined_segments_stay_in_order() {
     }
     let joined = Index::open(&of.atlas, Some(&folder)).unwrap();
     assert!(joined.segments.len() <= MOST_SEGMENTS && joined.segments.len() > 1, "{:?}", joined.segments);
-    for doc in 0..joined.documents() {
+    for doc in DocId::range(0..joined.documents()) {
         assert_eq!(joined.page(doc).unwrap(), of.index.page(doc).unwrap());
     }
     for word in ["the", "a", "of", "page"] {
@@ -92,7 +92,7 @@ fn without_inputs_titles_and_addresses_are_left() {
     assert!(built.without_text > 150, "{built:?}");
     let index = Index::open(&of.atlas, None).unwrap();
     assert_eq!(index.without_text(), built.without_text);
-    let page = index.page(0).unwrap().unwrap();
+    let page = index.page(DocId(0)).unwrap().unwrap();
     assert_eq!(page.text, None);
     let host = site(page.url.as_deref().unwrap()).unwrap();
     let results =

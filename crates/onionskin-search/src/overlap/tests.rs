@@ -34,7 +34,7 @@ fn sketches_come_back() {
     sketches.iter().for_each(|sketch| writer.push(*sketch).unwrap());
     writer.finish().unwrap();
     let file = Sketches::open(&path, 5).unwrap();
-    assert!((0..5).all(|doc| file.get(doc).unwrap() == sketches[doc as usize]));
-    assert!(file.get(5).is_err());
+    assert!((0..5).all(|doc| file.get(DocId(doc)).unwrap() == sketches[doc as usize]));
+    assert!(file.get(DocId(5)).is_err());
     assert!(Sketches::open(&path, 6).is_err());
 }

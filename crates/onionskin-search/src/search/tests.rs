@@ -22,7 +22,7 @@ fn naive_best_groups(
     for (first, segment) in &of.index.segments {
         let reader = of.index.searcher.segment_reader(*segment);
         let each = &mut |at, score| {
-            let doc = first + at;
+            let doc = DocId(first + at);
             if params.within.is_some_and(|group| of.copies.group_of(doc) != Some(group)) {
                 return;
             }
@@ -43,7 +43,7 @@ fn naive_best_groups(
 /// Words of some pages, common and rare.
 fn some_queries(of: &Indexed) -> Vec<Query> {
     let mut queries = Vec::new();
-    for doc in (0..of.index.documents()).step_by(37) {
+    for doc in DocId::range(0..of.index.documents()).step_by(37) {
         let page = of.index.page(doc).unwrap().unwrap();
         let words = crate::words_of(page.text.as_deref().unwrap_or_default());
         for (start, n) in [(0, 1), (5, 2), (20, 3)] {
@@ -101,15 +101,15 @@ fn no_two_results_are_of_one_collection() {
     let mut clutter = 0;
     for query in some_queries(&of) {
         let folded = of.index.search(&of.copies, &query, &SearchParams::default()).unwrap();
-        let groups: Vec<u32> = folded.hits.iter().filter_map(|hit| hit.group).collect();
+        let groups: Vec<CollectionId> = folded.hits.iter().filter_map(|hit| hit.group).collect();
         assert_eq!(groups.iter().collect::<BTreeSet<_>>().len(), groups.len(), "{query:?}");
-        let clusters: Vec<u32> =
+        let clusters: Vec<ClusterId> =
             folded.hits.iter().filter(|hit| hit.group.is_none()).filter_map(|hit| hit.cluster).collect();
         assert_eq!(clusters.iter().collect::<BTreeSet<_>>().len(), clusters.len(), "{query:?}");
 
         let off = SearchParams { fold: Fold::Off, limit: 50, ..SearchParams::default() };
         let all = of.index.search(&of.copies, &query, &off).unwrap();
-        let groups: Vec<u32> = all.hits.iter().filter_map(|hit| hit.group).collect();
+        let groups: Vec<CollectionId> = all.hits.iter().filter_map(|hit| hit.group).collect();
         clutter += groups.len() - groups.iter().collect::<BTreeSet<_>>().len();
         assert!(all.matches.pages >= all.hits.len() as u64);
 
@@ -137,7 +137,7 @@ fn write_pages(pages: &[(&str, &str)]) -> Indexed {
 
 fn found(of: &Indexed, query: &str, params: &SearchParams) -> Vec<u32> {
     let results = of.index.search(&of.copies, &query.parse().unwrap(), params).unwrap();
-    results.hits.iter().map(|hit| hit.page.doc).collect()
+    results.hits.iter().map(|hit| hit.page.doc.get()).collect()
 }
 
 fn words(from: u32, to: u32) -> String {
@@ -156,7 +156,7 @@ fn a_result_that_stands_in_the_ones_above_it_sinks() {
     assert_eq!(found(&of, "apple", &SearchParams::default()), [0, 2, 1]);
     let results = of.index.search(&of.copies, &"apple".parse().unwrap(), &SearchParams::default()).unwrap();
     let sunk = results.hits[2].overlap.unwrap();
-    assert_eq!(sunk.doc, 0);
+    assert_eq!(sunk.doc, DocId(0));
     assert!(sunk.share > 0.5 && sunk.share < 1.0, "{sunk:?}");
 }
 

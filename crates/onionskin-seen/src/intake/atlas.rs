@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use onionskin_core::{Recipe, RecipeError};
-use onionskin_store::table::{DocumentBatch, DocumentsReader, FeaturesReader, SketchesReader};
+use onionskin_core::{DocId, Recipe, RecipeError};
+use onionskin_store::table::{Batch, BatchReader, FeaturesReader, SketchesReader, document};
 use onionskin_store::{Atlas, AtlasError, TableError, TableName};
 
 use super::features::Features;
@@ -43,25 +43,28 @@ pub fn recipe_of(atlas: &Atlas) -> Result<(Recipe, u64), AtlasDocumentsError> {
     Ok((atlas.manifest().recipe.parse()?, atlas.manifest().seed))
 }
 
+/// What an index wants to know of a document.
+type Columns = (document::Doc, document::Id, document::Url, document::TextFp);
+
 /// The documents of an atlas with their features, in order, read once from front to back.
 pub struct AtlasDocuments {
-    documents: DocumentsReader,
+    documents: BatchReader<Columns>,
     features: FeaturesReader,
     /// For an index that keeps them.
     sketches: Option<SketchesReader>,
-    batch: Option<DocumentBatch>,
+    batch: Option<Batch<Columns>>,
     row: usize,
     /// The row of features that was read last.
-    ahead: Option<(u32, Vec<u64>)>,
+    ahead: Option<(DocId, Vec<u64>)>,
     /// The row of sketches that was read last.
-    sketch_ahead: Option<(u32, Vec<u32>)>,
+    sketch_ahead: Option<(DocId, Vec<u32>)>,
 }
 
 /// A document of an atlas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AtlasDocument {
     /// Its number in the atlas.
-    pub doc: u32,
+    pub doc: DocId,
     /// Its id, else its address, else `doc:` and its number.
     pub name: String,
     /// Its features.
@@ -77,7 +80,7 @@ impl AtlasDocuments {
             return Err(AtlasDocumentsError::NoSketches { atlas: atlas.dir().to_owned(), recipe });
         }
         Ok(AtlasDocuments {
-            documents: atlas.documents()?.only(&["id", "url", "text_fp"]),
+            documents: atlas.documents()?.select(),
             features: atlas.features()?,
             sketches: params.sketches.then(|| atlas.sketches()).transpose()?,
             batch: None,
@@ -91,9 +94,8 @@ impl AtlasDocuments {
     pub fn next_document(&mut self) -> Result<Option<AtlasDocument>, AtlasDocumentsError> {
         loop {
             if let Some(batch) = self.batch.as_ref().filter(|batch| self.row < batch.len()) {
-                let row = batch.row(self.row);
-                let name = row.id.or(row.url).map_or_else(|| format!("doc:{}", row.doc), str::to_owned);
-                let (doc, text_fp) = (row.doc, row.text_fp);
+                let (doc, id, url, text_fp) = batch.row(self.row);
+                let name = id.or(url).map_or_else(|| format!("doc:{doc}"), str::to_owned);
                 self.row += 1;
                 let features = self.features_of(doc)?;
                 let sketch = self.sketch_of(doc)?;
@@ -112,7 +114,7 @@ impl AtlasDocuments {
         }
     }
 
-    fn features_of(&mut self, doc: u32) -> Result<Vec<u64>, AtlasDocumentsError> {
+    fn features_of(&mut self, doc: DocId) -> Result<Vec<u64>, AtlasDocumentsError> {
         loop {
             match &mut self.ahead {
                 Some((at, features)) if *at == doc => return Ok(std::mem::take(features)),
@@ -125,7 +127,7 @@ impl AtlasDocuments {
         }
     }
 
-    fn sketch_of(&mut self, doc: u32) -> Result<Vec<u32>, AtlasDocumentsError> {
+    fn sketch_of(&mut self, doc: DocId) -> Result<Vec<u32>, AtlasDocumentsError> {
         let Some(sketches) = &mut self.sketches else { return Ok(Vec::new()) };
         loop {
             match &mut self.sketch_ahead {

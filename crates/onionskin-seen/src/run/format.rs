@@ -64,7 +64,7 @@ pub(super) const GROUP: u32 = 64;
 pub(super) const GROUP_BYTES: usize = 12;
 
 /// A sketch that was lost to damage: that of the empty set, which is never added.
-pub(crate) const LOST_MINIMUM: u32 = u32::MAX;
+pub(crate) const LOST_MINIMUM: u32 = onionskin_core::sketch::NO_MEMBER;
 
 impl RunMeta {
     pub(crate) fn path(&self, dir: &Path) -> PathBuf {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::table::{ClusterStatsRow, CopyKind};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -62,7 +63,8 @@ async fn cluster_list(
 
 #[derive(Serialize, ToSchema)]
 struct Cluster {
-    cluster: u32,
+    #[schema(value_type = u32)]
+    cluster: ClusterId,
     /// Members in all.
     count: u64,
     members: Vec<ClusterMember>,
@@ -70,7 +72,8 @@ struct Cluster {
 
 #[derive(Serialize, ToSchema)]
 struct ClusterMember {
-    doc: u32,
+    #[schema(value_type = u32)]
+    doc: DocId,
     is_centre: bool,
     resemblance_to_centre: f64,
     kind: CopyKind,
@@ -83,7 +86,7 @@ struct ClusterMember {
 #[utoipa::path(get, path = "/api/v1/clusters/{cluster}", tag = "atlas", params(("cluster" = u32, Path, description = "Its number"), PartAsked), responses((status = 200, description = "The cluster", body = Cluster)))]
 async fn cluster(
     State(state): State<AppState>,
-    Path(cluster): Path<u32>,
+    Path(cluster): Path<ClusterId>,
     Query(asked): Query<PartAsked>,
 ) -> Result<Json<Cluster>, ServeError> {
     let library = Arc::clone(state.library()?);

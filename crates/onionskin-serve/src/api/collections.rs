@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
+use onionskin_core::{CollectionId, DocId};
 use onionskin_search::Role;
 use onionskin_store::table::{CollectionGroupRow, CollectionRow};
 use serde::{Deserialize, Serialize};
@@ -80,7 +81,8 @@ struct Replica {
     #[serde(flatten)]
     row: CollectionRow,
     /// Documents by slot, second URLs left out.
-    docs: Vec<u32>,
+    #[schema(value_type = Vec<u32>)]
+    docs: Vec<DocId>,
 }
 
 impl Replica {
@@ -95,7 +97,7 @@ impl Replica {
 #[utoipa::path(get, path = "/api/v1/collections/{group}", tag = "atlas", params(("group" = u32, Path, description = "Its number"), PartAsked), responses((status = 200, description = "The collection", body = Collection)))]
 async fn collection(
     State(state): State<AppState>,
-    Path(group): Path<u32>,
+    Path(group): Path<CollectionId>,
     Query(asked): Query<PartAsked>,
 ) -> Result<Json<Collection>, ServeError> {
     let library = Arc::clone(state.library()?);

@@ -6,6 +6,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use onionskin::avoid::Alternate;
 use onionskin::explain::{DocumentFields, document_facts};
+use onionskin_core::{ClusterId, CollectionId, DocId, ReplicaId, SlotId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -24,7 +25,8 @@ struct Document {
     #[serde(flatten)]
     fields: DocumentFields,
     /// The cluster that it is in.
-    cluster: Option<u32>,
+    #[schema(value_type = Option<u32>)]
+    cluster: Option<ClusterId>,
     /// Documents of that cluster.
     cluster_documents: Option<u64>,
     places: Vec<Place>,
@@ -37,24 +39,29 @@ struct Document {
 
 #[derive(Serialize, ToSchema)]
 struct Links {
-    to: Vec<u32>,
+    #[schema(value_type = Vec<u32>)]
+    to: Vec<DocId>,
     to_count: u64,
-    from: Vec<u32>,
+    #[schema(value_type = Vec<u32>)]
+    from: Vec<DocId>,
     from_count: u64,
 }
 
 /// Where a document is in a collection.
 #[derive(Serialize, ToSchema)]
 struct Place {
-    group: u32,
-    replica: u32,
-    slot: u32,
+    #[schema(value_type = u32)]
+    group: CollectionId,
+    #[schema(value_type = u32)]
+    replica: ReplicaId,
+    #[schema(value_type = u32)]
+    slot: SlotId,
     /// `copy`, `changed`, `added`, `alias` or `virtual`.
     role: &'static str,
 }
 
 impl Document {
-    fn new(library: &Library, doc: u32) -> Result<Document, ServeError> {
+    fn new(library: &Library, doc: DocId) -> Result<Document, ServeError> {
         let page = library.page(doc)?;
         let facts = document_facts(library.atlas(), doc, 1)?;
         let copies = library.copies();
@@ -65,7 +72,7 @@ impl Document {
             slot: place.slot,
             role: place.role.as_str(),
         });
-        let some = |docs: &[u32]| docs.iter().copied().take(100).collect();
+        let some = |docs: &[DocId]| docs.iter().copied().take(100).collect();
         Ok(Document {
             fields: DocumentFields::from(&facts),
             cluster,
@@ -87,7 +94,10 @@ impl Document {
 
 /// A document by its number.
 #[utoipa::path(get, path = "/api/v1/documents/{doc}", tag = "atlas", params(("doc" = u32, Path, description = "Its number")), responses((status = 200, description = "The document", body = Document)))]
-async fn document(State(state): State<AppState>, Path(doc): Path<u32>) -> Result<Json<Document>, ServeError> {
+async fn document(
+    State(state): State<AppState>,
+    Path(doc): Path<DocId>,
+) -> Result<Json<Document>, ServeError> {
     let library = Arc::clone(state.library()?);
     Ok(Json(state.work(move || Document::new(&library, doc)).await??))
 }
@@ -103,7 +113,8 @@ struct Address {
 
 #[derive(Serialize, ToSchema)]
 struct Documents {
-    docs: Vec<u32>,
+    #[schema(value_type = Vec<u32>)]
+    docs: Vec<DocId>,
 }
 
 /// The documents with a URL.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Query, State};
+use onionskin_core::{ClusterId, CollectionId, DocId};
 use onionskin_search::{Fold, Query as SearchQuery, SearchParams};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -36,7 +37,8 @@ struct Asked {
     /// Whether results that stand in those above them sink; true if not given.
     reorder: Option<bool>,
     /// Only pages of this collection, unfolded.
-    group: Option<u32>,
+    #[param(value_type = Option<u32>)]
+    group: Option<CollectionId>,
     /// Results to leave out at the beginning.
     #[param(maximum = 1000)]
     #[serde(default)]
@@ -87,7 +89,8 @@ struct ResultsWire {
 #[schema(as = SearchResult)]
 struct HitWire {
     /// The page that represents its duplicates.
-    doc: u32,
+    #[schema(value_type = u32)]
+    doc: DocId,
     url: Option<String>,
     id: Option<String>,
     title: Option<String>,
@@ -95,9 +98,11 @@ struct HitWire {
     score: f32,
     /// Copies of it, itself included: replicas of its collection, or documents of its cluster.
     replication: u64,
-    cluster: Option<u32>,
+    #[schema(value_type = Option<u32>)]
+    cluster: Option<ClusterId>,
     /// The collection that it is in.
-    group: Option<u32>,
+    #[schema(value_type = Option<u32>)]
+    group: Option<CollectionId>,
     /// The result above that most of it stands in.
     overlap: Option<OverlapWire>,
     snippet: Vec<FragmentWire>,
@@ -106,7 +111,8 @@ struct HitWire {
 #[derive(Serialize, ToSchema)]
 #[schema(as = SearchOverlap)]
 struct OverlapWire {
-    doc: u32,
+    #[schema(value_type = u32)]
+    doc: DocId,
     /// The share of this page that stands there, as sketches estimate it.
     share: f32,
 }

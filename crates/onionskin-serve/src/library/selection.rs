@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use onionskin_core::{ClusterId, CollectionId, DocId};
 use onionskin_search::StoredPage;
 use onionskin_store::table::{ClusterStatsRow, CollectionGroupRow};
 use serde::Deserialize;
@@ -39,7 +40,7 @@ impl ClusterSort {
         }
     }
 
-    fn key(self, row: &ClusterStatsRow) -> (Reverse<u64>, u32) {
+    fn key(self, row: &ClusterStatsRow) -> (Reverse<u64>, ClusterId) {
         let first = match self {
             ClusterSort::Size => row.documents,
             ClusterSort::Sites => row.sites,
@@ -117,7 +118,7 @@ impl CollectionSort {
         }
     }
 
-    fn key(self, row: &CollectionGroupRow) -> (Reverse<u64>, u32) {
+    fn key(self, row: &CollectionGroupRow) -> (Reverse<u64>, CollectionId) {
         let first = match self {
             CollectionSort::Pages => row.duplicate_pages,
             CollectionSort::Replicas => row.replicas,
@@ -156,7 +157,7 @@ impl Library {
     ) -> Vec<&CollectionGroupRow> {
         let name = only.name.trim().to_lowercase();
         let groups = self.copies.groups().iter().filter(|row| only.noise || !row.is_noise);
-        let groups = groups.filter(|row| only.kind.is_empty() || row.kind == only.kind);
+        let groups = groups.filter(|row| only.kind.is_empty() || row.kind.as_str() == only.kind);
         let mut groups: Vec<&CollectionGroupRow> =
             groups.filter(|row| name.is_empty() || row.name.to_lowercase().contains(&name)).collect();
         groups.sort_by_cached_key(|row| sort.key(row));
@@ -164,7 +165,7 @@ impl Library {
     }
 
     /// A collection by its number.
-    pub(crate) fn collection(&self, group: u32) -> Result<&CollectionGroupRow, ServeError> {
+    pub(crate) fn collection(&self, group: CollectionId) -> Result<&CollectionGroupRow, ServeError> {
         let none = || {
             let n = self.copies.groups().len() as u64;
             ServeError::not_found(format!("there is no collection {group}; there are {}", grouped(n)))
@@ -173,13 +174,13 @@ impl Library {
     }
 
     /// What is said of a cluster that is not there.
-    pub(crate) fn no_cluster(&self, cluster: u32) -> ServeError {
+    pub(crate) fn no_cluster(&self, cluster: ClusterId) -> ServeError {
         let clusters = u64::from(self.copies.clusters());
         ServeError::not_found(format!("there is no cluster {cluster}; there are {}", grouped(clusters)))
     }
 
     /// A document by its number, as the index has it.
-    pub(crate) fn page(&self, doc: u32) -> Result<StoredPage, ServeError> {
+    pub(crate) fn page(&self, doc: DocId) -> Result<StoredPage, ServeError> {
         let none = || {
             let documents = u64::from(self.index.documents());
             ServeError::not_found(format!("there is no document {doc}; there are {}", grouped(documents)))
@@ -188,10 +189,10 @@ impl Library {
     }
 
     /// The document that is meant: a number or a URL.
-    pub(crate) fn meant(&self, text: &str) -> Result<Option<u32>, ServeError> {
+    pub(crate) fn meant(&self, text: &str) -> Result<Option<DocId>, ServeError> {
         let text = text.trim();
-        match text.strip_prefix("doc:").unwrap_or(text).parse::<u32>() {
-            Ok(doc) => Ok((doc < self.index.documents()).then_some(doc)),
+        match text.strip_prefix("doc:").unwrap_or(text).parse::<DocId>() {
+            Ok(doc) => Ok((doc.get() < self.index.documents()).then_some(doc)),
             Err(_) => Ok(self.index.documents_at(text)?.first().copied()),
         }
     }

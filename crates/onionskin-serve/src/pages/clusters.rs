@@ -7,6 +7,7 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::routing::get;
+use onionskin_core::ClusterId;
 use onionskin_store::table::ClusterStatsRow;
 use serde::Deserialize;
 
@@ -118,7 +119,7 @@ struct MemberLine {
 #[template(path = "cluster.html")]
 struct ClusterPage {
     chrome: Chrome,
-    cluster: u32,
+    cluster: ClusterId,
     centre: DocLine,
     stats: Option<ClusterStatsRow>,
     lowest: String,
@@ -128,7 +129,7 @@ struct ClusterPage {
 
 async fn cluster(
     State(state): State<AppState>,
-    Path(cluster): Path<u32>,
+    Path(cluster): Path<ClusterId>,
     Query(asked): Query<Asked>,
 ) -> Result<Page<ClusterPage>, ServeError> {
     let library = Arc::clone(state.library()?);

@@ -8,6 +8,7 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::routing::get;
+use onionskin_core::{CollectionId, ReplicaId, SlotId};
 use onionskin_search::{Place, Role};
 use onionskin_store::table::{CollectionGroupRow, CollectionRow};
 use serde::Deserialize;
@@ -93,7 +94,7 @@ async fn collections(
         let (pager, range) = Pager::new(groups.len(), asked.page.parse().unwrap_or(1), SIZE, link);
         let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
         for row in library.copies().groups() {
-            *kinds.entry(&row.kind).or_default() += 1;
+            *kinds.entry(row.kind.as_str()).or_default() += 1;
         }
         let kinds = kinds.into_iter().map(|(kind, n)| (kind.to_owned(), n, kind == asked.kind));
         let row = |row: &&CollectionGroupRow| GroupLine {
@@ -130,21 +131,25 @@ struct CollectionPage {
     chrome: Chrome,
     group: CollectionGroupRow,
     duplicate_bytes: String,
-    principal: u32,
+    principal: ReplicaId,
     replicas: Vec<ReplicaLine>,
     pager: Pager,
     picture: Option<Picture>,
 }
 
 /// The number of the copy that the others are measured by.
-fn principal_of(library: &Library, group: u32) -> u32 {
+fn principal_of(library: &Library, group: CollectionId) -> ReplicaId {
     let replicas = library.copies().replicas(group);
-    replicas.iter().find(|row| row.is_principal).or(replicas.first()).map_or(0, |row| row.replica)
+    replicas
+        .iter()
+        .find(|row| row.is_principal)
+        .or(replicas.first())
+        .map_or(ReplicaId::MIN, |row| row.replica)
 }
 
 async fn collection(
     State(state): State<AppState>,
-    Path(group): Path<u32>,
+    Path(group): Path<CollectionId>,
     Query(asked): Query<Asked>,
 ) -> Result<Page<CollectionPage>, ServeError> {
     let library = Arc::clone(state.library()?);
@@ -218,7 +223,7 @@ impl Change {
 }
 
 struct SlotLine {
-    slot: u32,
+    slot: SlotId,
     a: Option<DocLine>,
     b: Option<DocLine>,
     change: &'static str,
@@ -231,7 +236,7 @@ struct ReplicasPage {
     chrome: Chrome,
     group: CollectionGroupRow,
     /// The replicas that can be chosen: number, name, whether it is the first, the second.
-    choices: Vec<(u32, String, bool, bool)>,
+    choices: Vec<(ReplicaId, String, bool, bool)>,
     /// Changes: name, label, how many, whether only they are shown.
     changes: Vec<(&'static str, String, bool)>,
     rows: Vec<SlotLine>,
@@ -240,7 +245,7 @@ struct ReplicasPage {
 
 async fn replicas(
     State(state): State<AppState>,
-    Path(group): Path<u32>,
+    Path(group): Path<CollectionId>,
     Query(asked): Query<Pairing>,
 ) -> Result<Page<ReplicasPage>, ServeError> {
     let library = Arc::clone(state.library()?);
@@ -249,7 +254,7 @@ async fn replicas(
 }
 
 /// Pages of a replica by slot, second addresses and pages of others left out.
-fn own_pages(library: &Library, group: u32, replica: u32) -> BTreeMap<u32, Place> {
+fn own_pages(library: &Library, group: CollectionId, replica: ReplicaId) -> BTreeMap<SlotId, Place> {
     let pages = library.copies().pages(group).iter().filter(|page| page.replica == replica);
     let pages = pages.filter(|page| !matches!(page.role, Role::Alias | Role::Virtual));
     pages.map(|page| (page.slot, *page)).collect()
@@ -258,23 +263,23 @@ fn own_pages(library: &Library, group: u32, replica: u32) -> BTreeMap<u32, Place
 fn side_by_side(
     library: &Library,
     chrome: Chrome,
-    group: u32,
+    group: CollectionId,
     asked: Pairing,
 ) -> Result<ReplicasPage, ServeError> {
     let row = library.collection(group)?.clone();
     let replicas = library.copies().replicas(group);
     let known = |text: &str| {
-        let number = text.parse::<u32>().ok()?;
+        let number = text.parse::<ReplicaId>().ok()?;
         replicas.iter().any(|row| row.replica == number).then_some(number)
     };
     let a = known(&asked.a).unwrap_or_else(|| principal_of(library, group));
     let other = replicas.iter().find(|row| row.replica != a).map_or(a, |row| row.replica);
     let b = known(&asked.b).unwrap_or(other);
     let (pages_a, pages_b) = (own_pages(library, group, a), own_pages(library, group, b));
-    let mut slots: Vec<u32> = pages_a.keys().chain(pages_b.keys()).copied().collect();
+    let mut slots: Vec<SlotId> = pages_a.keys().chain(pages_b.keys()).copied().collect();
     slots.sort_unstable();
     slots.dedup();
-    let change_of = |slot: &u32| Change::of(pages_a.get(slot), pages_b.get(slot));
+    let change_of = |slot: &SlotId| Change::of(pages_a.get(slot), pages_b.get(slot));
     let changes = Change::ALL.map(|(change, name, label)| {
         let n = slots.iter().filter(|slot| change_of(slot) == change).count() as u64;
         (name, format!("{label} ({})", grouped(n)), name == asked.only)
@@ -291,7 +296,7 @@ fn side_by_side(
         )
     };
     let (pager, range) = Pager::new(slots.len(), asked.page.parse().unwrap_or(1), SIZE, link);
-    let line = |pages: &BTreeMap<u32, Place>, slot: &u32| {
+    let line = |pages: &BTreeMap<SlotId, Place>, slot: &SlotId| {
         pages.get(slot).map(|page| DocLine::of(library.index(), page.doc)).transpose()
     };
     let mut rows = Vec::new();

@@ -8,6 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::routing::get;
 use onionskin::avoid::Why;
 use onionskin::explain::{DocumentFacts, document_facts};
+use onionskin_core::{ClusterId, CollectionId, DocId, ReplicaId};
 use onionskin_search::Role;
 use serde::Deserialize;
 
@@ -32,9 +33,9 @@ struct CopyLine {
 }
 
 struct PlaceLine {
-    group: u32,
+    group: CollectionId,
     name: String,
-    replica: u32,
+    replica: ReplicaId,
     role: &'static str,
 }
 
@@ -46,7 +47,7 @@ struct DocumentPage {
     facts: DocumentFacts,
     fetched: Option<String>,
     /// The cluster, how many are in it, and some of them.
-    cluster: Option<(u32, u64, Vec<CopyLine>)>,
+    cluster: Option<(ClusterId, u64, Vec<CopyLine>)>,
     places: Vec<PlaceLine>,
     has_links: bool,
     out: (u64, Vec<DocLine>),
@@ -58,14 +59,14 @@ struct DocumentPage {
 
 async fn document(
     State(state): State<AppState>,
-    Path(doc): Path<u32>,
+    Path(doc): Path<DocId>,
 ) -> Result<Page<DocumentPage>, ServeError> {
     let library = Arc::clone(state.library()?);
     let chrome = Chrome::new(&state, Section::Search, "");
     Ok(Page(state.work(move || show(&library, chrome, doc)).await??))
 }
 
-fn show(library: &Library, chrome: Chrome, doc: u32) -> Result<DocumentPage, ServeError> {
+fn show(library: &Library, chrome: Chrome, doc: DocId) -> Result<DocumentPage, ServeError> {
     let page = library.page(doc)?;
     let (index, copies) = (library.index(), library.copies());
     let facts = document_facts(library.atlas(), doc, 1)?;
@@ -89,7 +90,7 @@ fn show(library: &Library, chrome: Chrome, doc: u32) -> Result<DocumentPage, Ser
         let role = if place.role == Role::Virtual { "linked from" } else { place.role.as_str() };
         Some(PlaceLine { group: place.group, name: group.name.clone(), replica: place.replica, role })
     });
-    let listed = |docs: &[u32]| {
+    let listed = |docs: &[DocId]| {
         let lines = DocLine::all(index, docs.iter().copied().take(MOST_LISTED))?;
         Ok::<_, ServeError>((docs.len() as u64, lines))
     };
@@ -121,7 +122,7 @@ struct StandIn {
     line: DocLine,
     why: &'static str,
     resemblance: Option<String>,
-    group: Option<u32>,
+    group: Option<CollectionId>,
 }
 
 #[derive(Template)]

@@ -7,6 +7,7 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Query as UrlQuery, State};
 use axum::routing::get;
+use onionskin_core::{ClusterId, CollectionId};
 use onionskin_search::{Fold, Fragment, Query, Results, SearchParams};
 use serde::Deserialize;
 
@@ -62,8 +63,8 @@ struct ShownHit {
     snippet: Vec<Fragment>,
     /// What is folded under it.
     replicas: Option<u64>,
-    copies: Option<(u32, u64)>,
-    collection: Option<(u32, String, String)>,
+    copies: Option<(ClusterId, u64)>,
+    collection: Option<(CollectionId, String, String)>,
     overlap: Option<(String, DocLine)>,
 }
 
@@ -82,7 +83,7 @@ struct SearchPage {
     folds: Vec<FoldChoice>,
     problem: Option<String>,
     /// The collection that is searched, its name and the way out of it.
-    within: Option<(u32, String, String)>,
+    within: Option<(CollectionId, String, String)>,
     found: Option<Found>,
     documents: String,
     without_text: u64,
@@ -122,7 +123,7 @@ async fn search(
 
 fn answer(library: &Library, chrome: Chrome, asked: Asked) -> Result<SearchPage, ServeError> {
     let fold = Fold::ALL.into_iter().find(|fold| fold.as_str() == asked.fold).unwrap_or_default();
-    let group = asked.collection.parse::<u32>().ok().and_then(|group| library.copies().group(group));
+    let group = asked.collection.parse::<CollectionId>().ok().and_then(|group| library.copies().group(group));
     let within = group.map(|group| (group.group, group.name.clone(), asked.link(&[("collection", "")])));
     let number = asked.page.parse().unwrap_or(1).clamp(1, MOST_PAGES);
     let params = SearchParams {

@@ -8,7 +8,11 @@ fn resources(dir: &tempfile::TempDir, memory: u64) -> Resources {
     Resources { memory: MemoryBudget::from_bytes(memory), threads: 1, work_dir: dir.path().to_owned() }
 }
 
-fn run(filter: FeatureFilter, documents: &[Vec<u64>], memory: u64) -> (BTreeSet<(u32, u32)>, CandidateStats) {
+fn run(
+    filter: FeatureFilter,
+    documents: &[Vec<u64>],
+    memory: u64,
+) -> (BTreeSet<(DocId, DocId)>, CandidateStats) {
     run_among(filter, documents, memory, |_| None)
 }
 
@@ -17,15 +21,15 @@ fn run_among(
     documents: &[Vec<u64>],
     memory: u64,
     shared: impl FnOnce(&Resources) -> Option<SharedFeatures>,
-) -> (BTreeSet<(u32, u32)>, CandidateStats) {
+) -> (BTreeSet<(DocId, DocId)>, CandidateStats) {
     let dir = tempfile::tempdir().unwrap();
     let resources = resources(&dir, memory);
     let mut join = FeatureJoin::new(filter, &resources).unwrap().among(shared(&resources));
     for (doc, features) in documents.iter().enumerate() {
-        join.push(doc as u32, features).unwrap();
+        join.push(DocId::at(doc), features).unwrap();
     }
     let mut found = BTreeSet::new();
-    let mut candidate = |a: u32, b: u32| {
+    let mut candidate = |a: DocId, b: DocId| {
         if a != b {
             found.insert((a.min(b), a.max(b)));
         }
@@ -35,13 +39,13 @@ fn run_among(
     (found, stats)
 }
 
-fn naive(filter: FeatureFilter, documents: &[Vec<u64>]) -> BTreeSet<(u32, u32)> {
+fn naive(filter: FeatureFilter, documents: &[Vec<u64>]) -> BTreeSet<(DocId, DocId)> {
     let mut found = BTreeSet::new();
     for a in 0..documents.len() {
         for b in a + 1..documents.len() {
             let shared = documents[a].iter().zip(&documents[b]).filter(|(x, y)| x == y).count();
             if shared >= filter.r() {
-                found.insert((a as u32, b as u32));
+                found.insert((DocId::at(a), DocId::at(b)));
             }
         }
     }
@@ -132,7 +136,7 @@ fn a_crowd_is_joined_with_linear_work() {
         let (found, stats) = run(filter, &documents, 16 << 20);
         assert!(stats.crowded_buckets > 0 && stats.largest_bucket > n / 4, "{stats:?}");
         assert!(found.len() < 150 * n as usize, "{} pairs", found.len());
-        let mut smallest: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut smallest: BTreeMap<DocId, DocId> = BTreeMap::new();
         for (a, b) in &found {
             assert!(u64::from(*b) < n);
             let known = smallest.entry(*b).or_insert(*a);

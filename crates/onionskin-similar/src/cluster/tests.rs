@@ -26,9 +26,9 @@ impl ClusterSink for Seen {
 #[derive(Clone, Debug)]
 struct Small {
     sets: Vec<BTreeSet<u64>>,
-    copies: BTreeMap<u32, u32>,
+    copies: BTreeMap<DocId, DocId>,
     priorities: Vec<u64>,
-    sites: Vec<Option<u32>>,
+    sites: Vec<Option<SiteId>>,
 }
 
 const N: usize = 24;
@@ -38,12 +38,13 @@ fn small() -> impl Strategy<Value = Small> {
         prop::collection::vec(prop::collection::btree_set(0u64..8, 1..6), N),
         prop::collection::btree_map(1u32..N as u32, 0u32..N as u32, 0..8),
         prop::collection::vec(0u64..3, N),
-        prop::collection::vec(prop::option::of(0u32..4), N),
+        prop::collection::vec(prop::option::of((0u32..4).prop_map(SiteId)), N),
     )
         .prop_map(|(sets, wished, priorities, sites)| {
             // A copy is larger than what it copies, and nobody copies a copy.
-            let mut copies: BTreeMap<u32, u32> = BTreeMap::new();
+            let mut copies: BTreeMap<DocId, DocId> = BTreeMap::new();
             for (doc, of) in wished {
+                let (doc, of) = (DocId(doc), DocId(of));
                 if of < doc && !copies.contains_key(&of) {
                     copies.insert(doc, of);
                 }
@@ -53,22 +54,23 @@ fn small() -> impl Strategy<Value = Small> {
 }
 
 impl Small {
-    fn text(&self, doc: u32) -> u32 {
+    fn text(&self, doc: DocId) -> DocId {
         self.copies.get(&doc).copied().unwrap_or(doc)
     }
 
-    fn resemblance(&self, a: u32, b: u32) -> f64 {
-        let (a, b) = (&self.sets[self.text(a) as usize], &self.sets[self.text(b) as usize]);
+    fn resemblance(&self, a: DocId, b: DocId) -> f64 {
+        let (a, b) = (&self.sets[self.text(a).index()], &self.sets[self.text(b).index()]);
         a.intersection(b).count() as f64 / a.union(b).count() as f64
     }
 
     fn pairs(&self, threshold: f64) -> Vec<SharedPair> {
-        let texts: Vec<u32> = (0..N as u32).filter(|doc| !self.copies.contains_key(doc)).collect();
+        let texts: Vec<DocId> =
+            DocId::range(0..N as u32).filter(|doc| !self.copies.contains_key(doc)).collect();
         let mut pairs = Vec::new();
         for a in &texts {
             for b in texts.iter().filter(|b| *b > a) {
                 if self.resemblance(*a, *b) >= threshold {
-                    let (x, y) = (&self.sets[*a as usize], &self.sets[*b as usize]);
+                    let (x, y) = (&self.sets[a.index()], &self.sets[b.index()]);
                     let shared = x.intersection(y).count() as u32;
                     pairs.push(SharedPair {
                         a: *a,
@@ -89,13 +91,13 @@ impl Small {
         let resources = Resources { memory, threads: 2, work_dir: dir.path().to_owned() };
         let pairs = self.pairs(threshold);
         let sets = ChunkSets::in_memory(
-            (0..N as u32)
+            DocId::range(0..N as u32)
                 .filter(|doc| !self.copies.contains_key(doc))
-                .map(|doc| (doc, self.sets[doc as usize].iter().copied().collect()))
+                .map(|doc| (doc, self.sets[doc.index()].iter().copied().collect()))
                 .collect(),
         );
         let attributes = |doc: usize| Attributes {
-            doc: doc as u32,
+            doc: DocId::at(doc),
             priority: if ranked { self.priorities[doc] } else { 0 },
             site: self.sites[doc],
             can_lead: true,
@@ -115,24 +117,30 @@ impl Small {
     }
 
     /// Who belongs with whom, the centre first.
-    fn naive(&self, threshold: f64, clustering: Clustering, ranked: bool) -> BTreeMap<u32, BTreeSet<u32>> {
+    fn naive(
+        &self,
+        threshold: f64,
+        clustering: Clustering,
+        ranked: bool,
+    ) -> BTreeMap<DocId, BTreeSet<DocId>> {
         let pairs = self.pairs(threshold);
         let wish =
-            |doc: u32| (std::cmp::Reverse(if ranked { self.priorities[doc as usize] } else { 0 }), doc);
-        let docs_of = |text: u32| (0..N as u32).filter(move |doc| self.text(*doc) == text);
-        let mut groups: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
-        let texts: Vec<u32> = (0..N as u32).filter(|doc| !self.copies.contains_key(doc)).collect();
+            |doc: DocId| (std::cmp::Reverse(if ranked { self.priorities[doc.index()] } else { 0 }), doc);
+        let docs_of = |text: DocId| DocId::range(0..N as u32).filter(move |doc| self.text(*doc) == text);
+        let mut groups: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
+        let texts: Vec<DocId> =
+            DocId::range(0..N as u32).filter(|doc| !self.copies.contains_key(doc)).collect();
         match clustering {
             Clustering::Transitive => {
-                let labels = naive_components(N, pairs.iter().map(|pair| (pair.a as usize, pair.b as usize)));
+                let labels = naive_components(N, pairs.iter().map(|pair| (pair.a.index(), pair.b.index())));
                 for text in texts {
-                    groups.entry(labels[text as usize] as u32).or_default().extend(docs_of(text));
+                    groups.entry(DocId::at(labels[text.index()])).or_default().extend(docs_of(text));
                 }
                 let groups = groups.into_values().filter(|docs| docs.len() > 1);
                 groups.map(|docs| (*docs.iter().min_by_key(|doc| wish(**doc)).unwrap(), docs)).collect()
             }
             Clustering::Centred => {
-                let text_wish = |text: u32| (docs_of(text).map(|doc| wish(doc).0).min().unwrap(), text);
+                let text_wish = |text: DocId| (docs_of(text).map(|doc| wish(doc).0).min().unwrap(), text);
                 let mut order = texts.clone();
                 order.sort_by_key(|text| text_wish(*text));
                 let mut taken = BTreeSet::new();
@@ -140,7 +148,7 @@ impl Small {
                     if !taken.insert(*text) {
                         continue;
                     }
-                    let mut docs: BTreeSet<u32> = docs_of(*text).collect();
+                    let mut docs: BTreeSet<DocId> = docs_of(*text).collect();
                     for other in &texts {
                         let similar = pairs
                             .iter()
@@ -173,7 +181,7 @@ proptest! {
         let clustering = if centred { Clustering::Centred } else { Clustering::Transitive };
         let seen = web.run(threshold, clustering, ranked, if tight { 1 << 10 } else { 16 << 20 });
         let expected = web.naive(threshold, clustering, ranked);
-        let mut found: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        let mut found: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
         for stats in &seen.clusters {
             let members: Vec<&ClusterRow> = seen.members.iter().filter(|row| row.cluster == stats.cluster).collect();
             found.insert(stats.centre, members.iter().map(|row| row.doc).collect());
@@ -185,10 +193,10 @@ proptest! {
                 prop_assert!(!centred || row.resemblance_to_centre >= threshold);
                 lowest = lowest.min(row.resemblance_to_centre);
             }
-            let site = |doc: u32| web.sites[doc as usize];
+            let site = |doc: DocId| web.sites[doc.index()];
             let others = members.iter().filter(|row| row.doc != stats.centre);
             let same = others.filter(|row| site(row.doc) == site(stats.centre)).count() as u64;
-            let sites: BTreeSet<Option<u32>> = members.iter().map(|row| site(row.doc)).collect();
+            let sites: BTreeSet<Option<SiteId>> = members.iter().map(|row| site(row.doc)).collect();
             prop_assert_eq!(stats.documents, members.len() as u64);
             prop_assert_eq!((stats.same_site, stats.cross_site), (same, stats.documents - 1 - same));
             prop_assert_eq!(stats.sites, sites.len() as u64);
@@ -196,7 +204,7 @@ proptest! {
         }
         prop_assert_eq!(found, expected);
         // Clusters are numbered by their smallest document.
-        let firsts: Vec<u32> = seen.clusters.iter().map(|stats| {
+        let firsts: Vec<DocId> = seen.clusters.iter().map(|stats| {
             seen.members.iter().find(|row| row.cluster == stats.cluster).unwrap().doc
         }).collect();
         prop_assert!(firsts.is_sorted());

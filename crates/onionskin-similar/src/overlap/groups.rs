@@ -1,5 +1,6 @@
 //! The documents of every chunk that two or more have: what both `sort` and `iceberg` read, more than once.
 
+use onionskin_core::DocId;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +37,7 @@ impl Drop for Groups {
 impl Groups {
     /// Writes the groups of sorted chunks and documents.
     pub(crate) fn write(
-        sorted: SortedStream<(u64, u32)>,
+        sorted: SortedStream<(u64, DocId)>,
         resources: &Resources,
         stats: &mut JoinStats,
     ) -> Result<Groups, SimilarError> {
@@ -53,7 +54,7 @@ impl Groups {
         stats.spilled_bytes += sorting.spilled_bytes;
         stats.hold(sorting.peak_bytes);
         stats.records += sorting.records;
-        let mut documents: Vec<u32> = Vec::new();
+        let mut documents: Vec<DocId> = Vec::new();
         let mut current = None;
         for record in sorted {
             let (chunk, doc) = record?;
@@ -75,7 +76,7 @@ impl Groups {
     fn write_one(
         &mut self,
         writer: &mut RawWriter,
-        documents: &[u32],
+        documents: &[DocId],
         stats: &mut JoinStats,
     ) -> Result<(), SimilarError> {
         if documents.len() > 1 {
@@ -90,9 +91,10 @@ impl Groups {
     /// Hands over the documents of each group. False ends it early.
     pub(crate) fn scan(
         &self,
-        mut each: impl FnMut(&[u32]) -> Result<bool, SimilarError>,
+        mut each: impl FnMut(&[DocId]) -> Result<bool, SimilarError>,
     ) -> Result<(), SimilarError> {
-        let mut reader = RawReader::<u32>::open(&self.path)?;
+        // Numbers of documents and documents are both four bytes, and handed over without a copy.
+        let mut reader = RawReader::<DocId>::open(&self.path)?;
         let (mut bytes, mut block, mut group) = (Vec::new(), Vec::new(), Vec::new());
         // Documents of the group that are still to come.
         let mut missing = 0;
@@ -100,7 +102,7 @@ impl Groups {
             let mut rest = &block[..];
             while !rest.is_empty() {
                 if missing == 0 {
-                    missing = rest[0] as usize;
+                    missing = rest[0].index();
                     rest = &rest[1..];
                     group.clear();
                 }

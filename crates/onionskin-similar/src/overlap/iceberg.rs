@@ -21,7 +21,7 @@
 //! worst and the square of a common chunk is never enumerated where documents have rarer ones. The last
 //! step counts on the whole sets again.
 
-use onionskin_core::{FingerprintTable, scramble};
+use onionskin_core::{DocId, FingerprintTable, scramble};
 use onionskin_store::sort::{SortParams, Sorter};
 
 use super::groups::{Groups, pairs_of};
@@ -91,7 +91,7 @@ fn reduced_groups(
     };
 
     let params = SortParams::new(&resources.work_dir, resources.memory.share(3, 8));
-    let mut chunks_of = Sorter::<(u64, u32)>::new(params)?;
+    let mut chunks_of = Sorter::<(u64, DocId)>::new(params)?;
     let mut threshold = u32::MAX;
     let mut scratch: Vec<(Rank, u64)> = Vec::new();
     let mut reader = sets.reader();
@@ -116,7 +116,7 @@ fn reduced_groups(
     Ok((Groups::write(chunks_of.finish()?, resources, stats)?, threshold))
 }
 
-fn pair_key(a: u32, b: u32) -> u64 {
+fn pair_key(a: DocId, b: DocId) -> u64 {
     // Documents of a group ascend, so that the second is above 0 and so is the key.
     u64::from(a) << 32 | u64::from(b)
 }
@@ -259,7 +259,7 @@ impl<'g> CoarseCount<'g> {
         candidates: &mut Candidates,
     ) -> Result<(), SimilarError> {
         let CoarseCount { groups, threshold, bitmaps, deferred } = self;
-        let mut push = |pair: u64| candidates.push((pair >> 32) as u32, pair as u32);
+        let mut push = |pair: u64| candidates.push(DocId((pair >> 32) as u32), DocId(pair as u32));
         for (pair, _) in deferred.iter().filter(|(_, count)| count > threshold) {
             push(pair)?;
         }

@@ -15,7 +15,7 @@
 //! No sort sees all chunks. Those that stand in one document only take places in front and are never written: a document
 //! that nobody has copied from costs two readings and nothing more.
 
-use onionskin_core::scramble;
+use onionskin_core::{DocId, scramble};
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
 use super::rarity::{Rank, Rarity};
@@ -25,7 +25,7 @@ use crate::{Bound, Candidates, ChunkSets, Resources, SharedPair, SimilarError, c
 
 /// A chunk, the size of the document's set, how many of its chunks do not come before this one, and the document. In a
 /// bucket the smallest sets come first.
-type Posting = (u64, u32, u32, u32);
+type Posting = (u64, u32, u32, DocId);
 
 pub(super) fn join(
     sets: &ChunkSets,
@@ -77,7 +77,7 @@ pub(super) fn join(
 /// Adds the chunks of a document where similar ones must be met.
 fn prefix_of(
     rarity: &Rarity,
-    doc: u32,
+    doc: DocId,
     chunks: &[u64],
     bound: Bound,
     scratch: &mut Vec<(Rank, u64)>,
@@ -118,7 +118,7 @@ fn meet(
 ) -> Result<(), SimilarError> {
     let mut current = None;
     // Size, chunks left, and document of those in the bucket that are not too small for the sets to come.
-    let mut window: Vec<(u32, u32, u32)> = Vec::new();
+    let mut window: Vec<(u32, u32, DocId)> = Vec::new();
     let mut start = 0;
     let mut in_bucket = 0u64;
     for posting in postings {
@@ -168,7 +168,7 @@ impl Recent {
 
     /// False when the pair is remembered. A true pair is never 0, as its documents differ.
     #[inline]
-    fn is_new(&mut self, a: u32, b: u32) -> bool {
+    fn is_new(&mut self, a: DocId, b: DocId) -> bool {
         let pair = u64::from(a.min(b)) << 32 | u64::from(a.max(b));
         let at = ((u128::from(scramble(pair)) * self.pairs.len() as u128) >> 64) as usize;
         std::mem::replace(&mut self.pairs[at], pair) != pair

@@ -10,7 +10,7 @@
 //! up with falling probability, so that a byte tells 200 documents from 200,000. Chance is a hash of chunk and document,
 //! so that it falls the same way every time.
 
-use onionskin_core::scramble;
+use onionskin_core::{DocId, scramble};
 
 use super::rounds::Round;
 use crate::{ChunkSets, Resources, SimilarError};
@@ -43,7 +43,7 @@ impl Rarity {
         documents: u64,
         bytes: usize,
         resources: &Resources,
-        wanted: impl Fn(u32) -> bool,
+        wanted: impl Fn(DocId) -> bool,
         size_counts: impl Fn(usize) -> bool + Sync,
     ) -> Result<Rarity, SimilarError> {
         let mut reader = sets.reader();
@@ -86,7 +86,7 @@ impl Rarity {
     }
 
     /// Counts one chunk of a document.
-    pub(crate) fn add_one(&mut self, doc: u32, chunk: u64) {
+    pub(crate) fn add_one(&mut self, doc: DocId, chunk: u64) {
         let hash = scramble(chunk);
         let at = place(hash, self.counters.len());
         count_up(&mut self.counters[at], hash, doc);
@@ -137,7 +137,7 @@ fn place(hash: u64, len: usize) -> usize {
 }
 
 #[inline]
-fn count_up(counter: &mut u8, hash: u64, doc: u32) {
+fn count_up(counter: &mut u8, hash: u64, doc: DocId) {
     if *counter < EXACT {
         *counter += 1;
     } else if *counter < u8::MAX {

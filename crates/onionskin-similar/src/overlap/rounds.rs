@@ -1,5 +1,6 @@
 //! Documents in portions, on which threads work side by side.
 
+use onionskin_core::DocId;
 use std::ops::Range;
 
 use onionskin_store::MemoryBudget;
@@ -12,7 +13,7 @@ pub(crate) struct Round {
     /// Their chunks, end to end.
     pub(crate) chunks: Vec<u64>,
     /// A document, and where its chunks lie.
-    pub(crate) documents: Vec<(u32, Range<usize>)>,
+    pub(crate) documents: Vec<(DocId, Range<usize>)>,
 }
 
 impl Round {
@@ -26,7 +27,7 @@ impl Round {
         &mut self,
         reader: &mut SetReader,
         limit: usize,
-        wanted: impl Fn(u32) -> bool,
+        wanted: impl Fn(DocId) -> bool,
     ) -> Result<bool, SimilarError> {
         self.chunks.clear();
         self.documents.clear();

@@ -3,6 +3,7 @@
 //! Sort chunks, write down every pair of documents that meets in a chunk, sort the pairs, count. Simple enough to be believed,
 //! which is what it is for: the cross product of a common chunk is as large as the square of its documents.
 
+use onionskin_core::DocId;
 use onionskin_store::disk::free_bytes;
 use onionskin_store::sort::{SortParams, Sorter};
 
@@ -20,7 +21,7 @@ pub(super) fn join(
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<JoinStats, SimilarError> {
     let mut stats = JoinStats { passes: 1, ..JoinStats::default() };
-    let mut chunks = Sorter::<(u64, u32)>::new(SortParams::new(&resources.work_dir, resources.memory))?;
+    let mut chunks = Sorter::<(u64, DocId)>::new(SortParams::new(&resources.work_dir, resources.memory))?;
     let mut reader = sets.reader();
     while let Some((doc, set)) = reader.next()? {
         for chunk in set {
@@ -33,7 +34,7 @@ pub(super) fn join(
 
     let mut params = SortParams::new(&resources.work_dir, half);
     params.expected_records = Some(groups.pairs);
-    let mut pairs = Sorter::<(u32, u32)>::new(params)?;
+    let mut pairs = Sorter::<(DocId, DocId)>::new(params)?;
     groups.scan(|documents| {
         for (at, a) in documents.iter().enumerate() {
             for b in &documents[at + 1..] {
@@ -52,7 +53,7 @@ pub(super) fn join(
     stats.spilled_bytes += counted.stats().spilled_bytes;
     stats.hold(counted.stats().peak_bytes);
     let mut counted = counted.peekable();
-    let mut second = Sorter::<(u32, u32, u32, u32)>::new(SortParams::new(
+    let mut second = Sorter::<(DocId, DocId, u32, u32)>::new(SortParams::new(
         &resources.work_dir,
         resources.memory.share(3, 8),
     ))?;
@@ -102,7 +103,7 @@ fn check_room(pairs: u64, memory: u64, free: Option<u64>) -> Result<(), SimilarE
 /// Sizes of sets, asked for in ascending order of document.
 struct Sizes {
     reader: SetReader,
-    current: Option<(u32, u32)>,
+    current: Option<(DocId, u32)>,
 }
 
 impl Sizes {
@@ -110,7 +111,7 @@ impl Sizes {
         Sizes { reader: sets.reader(), current: None }
     }
 
-    fn of(&mut self, wanted: u32) -> Result<u32, SimilarError> {
+    fn of(&mut self, wanted: DocId) -> Result<u32, SimilarError> {
         while self.current.is_none_or(|(doc, _)| doc < wanted) {
             match self.reader.next_of(|doc| doc >= wanted)? {
                 Some((doc, set)) => self.current = Some((doc, set.len() as u32)),

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use onionskin_core::{SplitMix64, Threshold};
+use onionskin_core::{DocId, SplitMix64, Threshold};
 use onionskin_store::MemoryBudget;
 use onionskin_testkit::naive::{naive_overlap, naive_pairs};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn overlap(at_least: u32) -> Bound {
 }
 
 fn run(
-    documents: &[(u32, Vec<u64>)],
+    documents: &[(DocId, Vec<u64>)],
     bound: Bound,
     engine: Engine,
     memory: u64,
@@ -39,7 +39,7 @@ fn run(
 }
 
 /// All pairs for which the bound holds, by the oracles of the testkit.
-fn naive(documents: &[(u32, Vec<u64>)], bound: Bound) -> Vec<SharedPair> {
+fn naive(documents: &[(DocId, Vec<u64>)], bound: Bound) -> Vec<SharedPair> {
     let sets: Vec<BTreeSet<u64>> =
         documents.iter().map(|(_, chunks)| chunks.iter().copied().collect()).collect();
     let mut pairs: Vec<SharedPair> = naive_overlap(&sets, 1)
@@ -58,7 +58,7 @@ fn naive(documents: &[(u32, Vec<u64>)], bound: Bound) -> Vec<SharedPair> {
             pairs.retain(|pair| f64::from(pair.shared) / f64::from(pair.size_a.max(pair.size_b)) >= least)
         }
         Bound::Resemblance(least) => {
-            let similar: BTreeSet<(u32, u32)> = naive_pairs(&sets, least)
+            let similar: BTreeSet<(DocId, DocId)> = naive_pairs(&sets, least)
                 .into_iter()
                 .map(|(a, b, _)| (documents[a].0, documents[b].0))
                 .collect();
@@ -77,7 +77,7 @@ fn bounds() -> impl Strategy<Value = Bound> {
 }
 
 /// Small webs: few different chunks, repeats in documents, some documents made from others, gaps between the numbers.
-fn webs() -> impl Strategy<Value = Vec<(u32, Vec<u64>)>> {
+fn webs() -> impl Strategy<Value = Vec<(DocId, Vec<u64>)>> {
     let document = prop::collection::vec(0u64..60, 0..30);
     let copies = prop::collection::vec((0usize..40, 0usize..8, 1u32..4), 0..40);
     (prop::collection::vec(document, 1..40), copies).prop_map(|(mut documents, copies)| {
@@ -95,7 +95,7 @@ fn webs() -> impl Strategy<Value = Vec<(u32, Vec<u64>)>> {
             .zip(gaps)
             .map(|(document, gap)| {
                 doc += gap;
-                (doc, document)
+                (DocId(doc), document)
             })
             .collect()
     })
@@ -120,7 +120,7 @@ proptest! {
 
 /// A web that is large enough for threads, spills and several scans: `clusters` of `copies` documents that share `kept` of their
 /// `size` chunks, and one chunk that everybody has.
-fn planted(clusters: u32, copies: u32, kept: usize, size: usize) -> Vec<(u32, Vec<u64>)> {
+fn planted(clusters: u32, copies: u32, kept: usize, size: usize) -> Vec<(DocId, Vec<u64>)> {
     let mut dice = SplitMix64::new(7);
     let mut documents = Vec::new();
     for cluster in 0..clusters {
@@ -129,7 +129,7 @@ fn planted(clusters: u32, copies: u32, kept: usize, size: usize) -> Vec<(u32, Ve
             let mut chunks = vec![1];
             chunks.extend_from_slice(&common);
             chunks.resize_with(size, || dice.next_u64());
-            documents.push((cluster * copies + copy, chunks));
+            documents.push((DocId(cluster * copies + copy), chunks));
         }
     }
     documents
@@ -172,12 +172,16 @@ fn a_chunk_that_everybody_has_does_not_cost_its_square() {
     for doc in 2_000..20_000 {
         let mut chunks = vec![1];
         chunks.resize_with(20, || dice.next_u64());
-        documents.push((doc, chunks));
+        documents.push((DocId(doc), chunks));
     }
     for engine in [Engine::Prefix, Engine::Iceberg] {
         let (found, stats) = run(&documents, overlap(15), engine, 32 << 20, 2);
         assert_eq!(found.len(), 1_000);
-        assert!(found.iter().all(|pair| pair.shared == 19 && pair.a + 1 == pair.b && pair.a % 2 == 0));
+        assert!(
+            found
+                .iter()
+                .all(|pair| pair.shared == 19 && pair.a.get() + 1 == pair.b.get() && pair.a.get() % 2 == 0)
+        );
         assert!(stats.pairs_enumerated < 100_000 && stats.candidates < 2_000, "{engine} {stats:?}");
     }
     // Even when everybody has a copy, so that nobody can be dropped.
@@ -191,7 +195,7 @@ fn a_chunk_that_everybody_has_does_not_cost_its_square() {
 
 #[test]
 fn chunks_of_one_document_alone_are_never_written() {
-    let documents: Vec<(u32, Vec<u64>)> =
+    let documents: Vec<(DocId, Vec<u64>)> =
         planted(500, 1, 0, 40).into_iter().map(|(doc, chunks)| (doc, chunks[1..].to_vec())).collect();
     let (found, stats) = run(&documents, Bound::Resemblance(0.8), Engine::Prefix, 64 << 20, 2);
     assert!(found.is_empty() && stats.records < 100, "{stats:?}");
@@ -201,9 +205,9 @@ fn chunks_of_one_document_alone_are_never_written() {
 fn nothing_and_next_to_nothing() {
     for engine in Engine::ALL {
         assert!(run(&[], overlap(1), engine, 1 << 20, 2).0.is_empty());
-        assert!(run(&[(3, vec![])], overlap(1), engine, 1 << 20, 2).0.is_empty());
-        let two = [(3, vec![5, 5, 0]), (9, vec![0])];
-        let pair = SharedPair { a: 3, b: 9, shared: 1, size_a: 2, size_b: 1 };
+        assert!(run(&[(DocId(3), vec![])], overlap(1), engine, 1 << 20, 2).0.is_empty());
+        let two = [(DocId(3), vec![5, 5, 0]), (DocId(9), vec![0])];
+        let pair = SharedPair { a: DocId(3), b: DocId(9), shared: 1, size_a: 2, size_b: 1 };
         assert_eq!(run(&two, overlap(1), engine, 1 << 20, 2).0, [pair], "{engine}");
         assert!(run(&two, overlap(2), engine, 1 << 20, 2).0.is_empty(), "{engine}");
         assert!(run(&two, overlap(u32::MAX), engine, 1 << 20, 2).0.is_empty(), "{engine}");

@@ -1,13 +1,10 @@
 //! Duplicates: documents with the same shingle paragraphs.
 
-use onionskin_core::scramble;
+use onionskin_core::{DocId, scramble};
 
 use super::shelf::{Shelf, Shelved};
 use crate::overlap::rarity::Rarity;
 use crate::{Bits, ChunkSets, Resources, SharedPair, SimilarError};
-
-/// No document: atlases have fewer.
-const NOBODY: u32 = u32::MAX;
 
 /// What [`duplicates`] found (the columns of the paper's table 2) and what it took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +40,7 @@ pub fn duplicates(
 pub fn duplicates_of_drawn(
     sets: &ChunkSets,
     documents: u64,
-    drawn: &dyn Fn(u32) -> bool,
+    drawn: &dyn Fn(DocId) -> bool,
     resources: &Resources,
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<DuplicateStats, SimilarError> {
@@ -94,8 +91,8 @@ impl<'a> Search<'a> {
     }
 
     /// Step after step, until everything that is drawn has been on a shelf; without `drawn`, everything is.
-    fn run(mut self, drawn: Option<&dyn Fn(u32) -> bool>) -> Result<DuplicateStats, SimilarError> {
-        let mut from = Some(0);
+    fn run(mut self, drawn: Option<&dyn Fn(DocId) -> bool>) -> Result<DuplicateStats, SimilarError> {
+        let mut from = Some(DocId::MIN);
         while let Some(first) = from {
             let mut shelf = Shelf::new(self.budget);
             from = match drawn {
@@ -119,8 +116,8 @@ impl<'a> Search<'a> {
         &mut self,
         shelf: &mut Shelf,
         walk: Walk,
-        wanted: impl Fn(u32) -> bool,
-    ) -> Result<Option<u32>, SimilarError> {
+        wanted: impl Fn(DocId) -> bool,
+    ) -> Result<Option<DocId>, SimilarError> {
         let mut until = None;
         let mut sorted = Vec::new();
         let mut reader = self.multisets.reader();
@@ -141,7 +138,7 @@ impl<'a> Search<'a> {
                     }
                 }
                 None => {
-                    let original = if walk == Walk::Fill { NOBODY } else { doc };
+                    let original = (walk != Walk::Fill).then_some(doc);
                     shelf.put(original, &sorted, &[(hash, 0)]);
                 }
             }
@@ -150,16 +147,16 @@ impl<'a> Search<'a> {
     }
 
     /// A document has the shingles of one on the shelf.
-    fn settle(&mut self, shelved: &mut Shelved, doc: u32) -> Result<(), SimilarError> {
+    fn settle(&mut self, shelved: &mut Shelved, doc: DocId) -> Result<(), SimilarError> {
         self.is_settled.set(doc);
-        if shelved.doc == NOBODY {
-            shelved.doc = doc;
+        let Some(original) = shelved.doc.get() else {
+            shelved.doc = doc.into();
             return Ok(());
-        }
-        self.is_original.set(shelved.doc);
+        };
+        self.is_original.set(original);
         self.stats.duplicates += 1;
         let size = shelved.size;
-        (self.emit)(SharedPair { a: shelved.doc, b: doc, shared: size, size_a: size, size_b: size })
+        (self.emit)(SharedPair { a: original, b: doc, shared: size, size_a: size, size_b: size })
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use onionskin_core::{DocId, Packed};
+
 use super::shelf::Shelf;
 use crate::components::Components;
 use crate::overlap::rarity::{Rank, Rarity};
@@ -63,7 +65,7 @@ pub fn near_duplicates(
     let search = Search { multisets: sets.clone().with_repeats(), rarity, bound, resources };
     let mut levels = Levels::new(shares, documents, &resources.share(1, 8))?;
     let mut stats = NearStats::default();
-    let mut from = Some(0);
+    let mut from = Some(DocId::MIN);
     while let Some(first) = from {
         from = search.step(first, &mut stats, &mut |pair| {
             levels.add(pair)?;
@@ -133,10 +135,10 @@ impl Search<'_> {
     /// step begins.
     fn step(
         &self,
-        from: u32,
+        from: DocId,
         stats: &mut NearStats,
         emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
-    ) -> Result<Option<u32>, SimilarError> {
+    ) -> Result<Option<DocId>, SimilarError> {
         let mut shelf = Shelf::new(self.resources.memory.share(5, 16).len());
         let mut until = None;
         let limit = Round::limit(self.resources.memory);
@@ -150,7 +152,7 @@ impl Search<'_> {
                     if until.is_none() && shelf.is_full() {
                         until = Some(doc);
                     } else if until.is_none() {
-                        shelf.put(doc, shingles, prefix);
+                        shelf.put(Some(doc), shingles, prefix);
                     }
                 }
             }
@@ -190,7 +192,7 @@ impl Search<'_> {
 }
 
 /// A document, where its shingles lie, and where its prefix lies.
-type PreparedPlace = (u32, Range<usize>, Range<usize>);
+type PreparedPlace = (DocId, Range<usize>, Range<usize>);
 
 /// Documents ready for the table.
 #[derive(Default)]
@@ -205,15 +207,15 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn document(&self, (doc, shingles, prefix): &PreparedPlace) -> (u32, &[u64], &[(u64, u32)]) {
+    fn document(&self, (doc, shingles, prefix): &PreparedPlace) -> (DocId, &[u64], &[(u64, u32)]) {
         (*doc, &self.shingles[shingles.clone()], &self.prefixes[prefix.clone()])
     }
 
-    fn documents(&self) -> impl Iterator<Item = (u32, &[u64], &[(u64, u32)])> {
+    fn documents(&self) -> impl Iterator<Item = (DocId, &[u64], &[(u64, u32)])> {
         self.documents.iter().map(|place| self.document(place))
     }
 
-    fn add(&mut self, doc: u32, shingles: &[u64], rarity: &Rarity, bound: Bound) {
+    fn add(&mut self, doc: DocId, shingles: &[u64], rarity: &Rarity, bound: Bound) {
         let size = u32::try_from(shingles.len()).unwrap_or(u32::MAX);
         let prefix = bound.prefix_len(size);
         let start = self.shingles.len();
@@ -256,7 +258,7 @@ struct Found {
 }
 
 impl Found {
-    fn look_up(&mut self, shelf: &Shelf, doc: u32, shingles: &[u64], prefix: &[(u64, u32)], bound: Bound) {
+    fn look_up(&mut self, shelf: &Shelf, doc: DocId, shingles: &[u64], prefix: &[(u64, u32)], bound: Bound) {
         let size_b = shingles.len() as u32;
         self.slots.clear();
         for (shingle, left) in prefix {
@@ -265,7 +267,7 @@ impl Found {
                 self.pairs_enumerated += 1;
                 // The same filters as in the join: each pair is found once, from its larger document; and if this is the first
                 // shingle that both have, no more can be shared than follows.
-                if other.doc < doc
+                if other.doc < Packed::some(doc)
                     && bound.sizes_fit(other.size, size_b)
                     && u64::from(posting.left.min(*left)) >= bound.least_shared(other.size, size_b)
                 {
@@ -278,7 +280,7 @@ impl Found {
         self.candidates += self.slots.len() as u64;
         for slot in &self.slots {
             let other = &shelf.documents[*slot as usize];
-            let (a, size_a) = (other.doc, other.size);
+            let (Some(a), size_a) = (other.doc.get(), other.size) else { continue };
             let shared = shared_of_sorted(shelf.shingles_of(other), shingles);
             if bound.holds(shared, size_a, size_b) {
                 self.pairs.push(SharedPair { a, b: doc, shared, size_a, size_b });

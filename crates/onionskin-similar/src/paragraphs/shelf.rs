@@ -1,11 +1,12 @@
 //! One part of the collection in memory.
 
-use onionskin_core::FingerprintTable;
+use onionskin_core::{DocId, FingerprintTable, Packed};
 
 /// A document on the shelf.
 #[derive(Debug)]
 pub(super) struct Shelved {
-    pub doc: u32,
+    /// None as long as nobody knows whom it stands for.
+    pub doc: Packed<DocId>,
     pub size: u32,
     start: usize,
 }
@@ -56,9 +57,13 @@ impl Shelf {
         !self.documents.is_empty() && (used >= self.budget || self.postings.len() >= u32::MAX as usize / 2)
     }
 
-    pub fn put(&mut self, doc: u32, shingles: &[u64], prefix: &[(u64, u32)]) {
+    pub fn put(&mut self, doc: Option<DocId>, shingles: &[u64], prefix: &[(u64, u32)]) {
         let slot = self.documents.len() as u32;
-        self.documents.push(Shelved { doc, size: shingles.len() as u32, start: self.shingles.len() });
+        self.documents.push(Shelved {
+            doc: doc.into(),
+            size: shingles.len() as u32,
+            start: self.shingles.len(),
+        });
         self.shingles.extend_from_slice(shingles);
         for (shingle, left) in prefix {
             if self.heads.len() == self.heads.capacity() {

@@ -11,7 +11,7 @@ fn resources(dir: &tempfile::TempDir) -> Resources {
 }
 
 /// Clusters of edited copies in a sea of documents, and a chunk that all have.
-fn web(n: u32, seed: u64) -> Vec<(u32, Vec<u64>)> {
+fn web(n: u32, seed: u64) -> Vec<(DocId, Vec<u64>)> {
     let mut rng = SplitMix64::new(seed);
     (0..n)
         .map(|doc| {
@@ -21,18 +21,18 @@ fn web(n: u32, seed: u64) -> Vec<(u32, Vec<u64>)> {
                 (0..30).map(|i| base + if i < edits { 1000 + rng.next_u64() % 1000 } else { i }).collect();
             set.push(7);
             set.dedup();
-            (doc, set)
+            (DocId(doc), set)
         })
         .collect()
 }
 
-fn as_pairs(web: &[(u32, Vec<u64>)], bound: Bound) -> Vec<SharedPair> {
+fn as_pairs(web: &[(DocId, Vec<u64>)], bound: Bound) -> Vec<SharedPair> {
     let sets: Vec<BTreeSet<u64>> = web.iter().map(|(_, set)| set.iter().copied().collect()).collect();
     let all = naive_pairs(&sets, 0.01).into_iter().map(|(a, b, _)| {
         let shared = sets[a].intersection(&sets[b]).count() as u32;
         SharedPair {
-            a: a as u32,
-            b: b as u32,
+            a: DocId::at(a),
+            b: DocId::at(b),
             shared,
             size_a: sets[a].len() as u32,
             size_b: sets[b].len() as u32,
@@ -78,8 +78,8 @@ fn false_pairs_lower_the_precision() {
     let mut listed = as_pairs(&web, bound);
     let truth = listed.len();
     listed.extend((0..truth as u32).map(|i| SharedPair {
-        a: i / 199,
-        b: 100 + i % 199,
+        a: DocId(i / 199),
+        b: DocId(100 + i % 199),
         shared: 1,
         size_a: 30,
         size_b: 30,
@@ -98,11 +98,13 @@ fn false_pairs_lower_the_precision() {
 fn a_crowd_is_estimated_from_a_part() {
     let dir = tempfile::tempdir().unwrap();
     // All 4,000 are near copies of each other: eight million pairs. A third of the documents is listed with the first.
-    let web: Vec<(u32, Vec<u64>)> =
-        (0..4000u32).map(|doc| (doc, (0..40).chain([1000 + u64::from(doc)]).collect())).collect();
+    let web: Vec<(DocId, Vec<u64>)> =
+        DocId::range(0..4000).map(|doc| (doc, (0..40).chain([1000 + u64::from(doc)]).collect())).collect();
     let bound = Bound::Resemblance(0.9);
-    let listed: Vec<SharedPair> =
-        (1..4000).step_by(3).map(|b| SharedPair { a: 0, b, shared: 40, size_a: 41, size_b: 41 }).collect();
+    let listed: Vec<SharedPair> = DocId::range(1..4000)
+        .step_by(3)
+        .map(|b| SharedPair { a: DocId(0), b, shared: 40, size_a: 41, size_b: 41 })
+        .collect();
     let sets = ChunkSets::in_memory(web);
     let open = || -> Result<crate::cluster::Rows<'_, SharedPair>, SimilarError> {
         Ok(Box::new(listed.iter().map(|pair| Ok(*pair))))

@@ -8,7 +8,7 @@
 use crate::candidates::{CandidateStats, FeatureJoin, SharedFeatures};
 use crate::{Bits, Resources, SimilarError};
 use onionskin_core::feature::FeatureMaker;
-use onionskin_core::{FeatureFilter, Recipe, SketchScheme};
+use onionskin_core::{DocId, FeatureFilter, Recipe, SketchScheme};
 use onionskin_store::{Atlas, TableName, json};
 use serde::Serialize;
 
@@ -105,7 +105,7 @@ pub(super) fn find(
     choice: &FilterChoice,
     folded: &Bits,
     resources: &Resources,
-    candidate: &mut impl FnMut(u32, u32) -> Result<(), SimilarError>,
+    candidate: &mut impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
 ) -> Result<CandidateStats, SimilarError> {
     let atlas = job.atlas;
     let mut join = FeatureJoin::new(choice.filter, resources)?;

@@ -11,6 +11,7 @@ use crate::paragraphs::duplicates_of_drawn;
 use crate::recall::Interval;
 use crate::sample::{Sample, subcollection};
 use crate::{Bits, ChunkSets, Resources, SharedPair, SimilarError};
+use onionskin_core::DocId;
 use onionskin_store::join::SortedCursor;
 use onionskin_store::raw::RawRecords;
 use onionskin_store::sort::{SortParams, Sorter};
@@ -53,7 +54,7 @@ impl Deal {
         Deal { iterations, of, seed }
     }
 
-    fn draws(self, doc: u32) -> bool {
+    fn draws(self, doc: DocId) -> bool {
         subcollection(doc, self.of, self.seed) < self.iterations
     }
 }
@@ -64,7 +65,7 @@ pub(super) fn search(
     sets: &ChunkSets,
     documents: u64,
     deal: Deal,
-    copies: &dyn Fn() -> RawRecords<(u32, u32)>,
+    copies: &dyn Fn() -> RawRecords<(DocId, DocId)>,
     resources: &Resources,
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<IterationSummary, SimilarError> {
@@ -78,21 +79,21 @@ pub(super) fn search(
     }
     let sort = || SortParams::new(&resources.work_dir, resources.memory.share(1, 8)).dedup();
     // Text and original, of all texts in clusters of two texts or more: an original comes with itself.
-    let mut originals = Sorter::<(u32, u32)>::new(sort())?;
-    let drawn = |doc: u32| deal.draws(doc) || by_copy.get(doc);
+    let mut originals = Sorter::<(DocId, DocId)>::new(sort())?;
+    let drawn = |doc: DocId| deal.draws(doc) || by_copy.get(doc);
     let stats = duplicates_of_drawn(sets, documents, &drawn, &resources.share(5, 8), &mut |pair| {
         originals.push((pair.b, pair.a))?;
         originals.push((pair.a, pair.a))?;
         emit(pair)
     })?;
     // Text and copy.
-    let mut of_texts = Sorter::<(u32, u32)>::new(sort())?;
+    let mut of_texts = Sorter::<(DocId, DocId)>::new(sort())?;
     for copy in copies() {
         let (doc, text) = copy?;
         of_texts.push((text, doc))?;
     }
     // Original, text and document, of all clusters of two documents or more.
-    let mut members = Sorter::<(u32, u32, u32)>::new(sort())?;
+    let mut members = Sorter::<(DocId, DocId, DocId)>::new(sort())?;
     let mut of_texts = SortedCursor::new(of_texts.finish()?);
     for text in originals.finish()? {
         let (text, original) = text?;

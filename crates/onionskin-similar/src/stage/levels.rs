@@ -6,6 +6,7 @@
 //! and `paragraphs-100`, the duplicates by definition 2 of Pereira et al. 2006, with every search by shingle paragraphs.
 
 use crate::{Resources, SimilarError};
+use onionskin_core::DocId;
 use onionskin_store::Staging;
 use onionskin_store::join::SortedCursor;
 use onionskin_store::schema::LevelName;
@@ -27,7 +28,7 @@ pub fn exact_level() -> LevelName {
 }
 
 /// Document and original, in any order; each row once.
-pub(super) type Rows = Sorter<(u32, u32)>;
+pub(super) type Rows = Sorter<(DocId, DocId)>;
 
 pub(super) fn rows(resources: &Resources) -> Result<Rows, SimilarError> {
     let sort = SortParams::new(&resources.work_dir, resources.memory.share(1, 8)).dedup();
@@ -94,7 +95,7 @@ pub(super) fn write(
 
 fn exact(staging: &Staging, resources: &Resources) -> Result<Rows, SimilarError> {
     let mut found = rows(resources)?;
-    for copy in staging.raw_records::<(u32, u32)>(COPIES) {
+    for copy in staging.raw_records::<(DocId, DocId)>(COPIES) {
         let (doc, centre) = copy?;
         // A revisit record may come before the text it repeats.
         found.push((doc, centre))?;
@@ -106,18 +107,18 @@ fn exact(staging: &Staging, resources: &Resources) -> Result<Rows, SimilarError>
 /// Duplicates by definition 2, to which the copies of their texts belong.
 fn equal_paragraphs(staging: &Staging, resources: &Resources) -> Result<Rows, SimilarError> {
     let sort = || SortParams::new(&resources.work_dir, resources.memory.share(1, 8));
-    let mut duplicates = Sorter::<(u32, u32)>::new(sort())?;
-    for pair in staging.raw_records::<(u32, u32)>(DUPLICATES) {
+    let mut duplicates = Sorter::<(DocId, DocId)>::new(sort())?;
+    for pair in staging.raw_records::<(DocId, DocId)>(DUPLICATES) {
         duplicates.push(pair?)?;
     }
-    let mut by_centre = Sorter::<(u32, u32)>::new(sort())?;
-    for copy in staging.raw_records::<(u32, u32)>(COPIES) {
+    let mut by_centre = Sorter::<(DocId, DocId)>::new(sort())?;
+    for copy in staging.raw_records::<(DocId, DocId)>(COPIES) {
         let (doc, centre) = copy?;
         by_centre.push((centre, doc))?;
     }
     let mut found = rows(resources)?;
     let mut duplicates = SortedCursor::new(duplicates.finish()?);
-    let mut take = |before: Option<u32>, found: &mut Rows| -> Result<Option<u32>, SimilarError> {
+    let mut take = |before: Option<DocId>, found: &mut Rows| -> Result<Option<DocId>, SimilarError> {
         let mut last = None;
         while let Some((doc, original)) = duplicates.next_if(|(doc, _)| before.is_none_or(|at| *doc <= at))? {
             found.push((doc, original))?;

@@ -12,9 +12,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{SetCursor, SetSource, SimilarError};
-use onionskin_core::{Analyzer, Recipe};
+use onionskin_core::{Analyzer, DocId, Recipe};
 use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Source, Tasks, Visitor};
-use onionskin_store::table::{DocumentBatch, DocumentsReader};
+use onionskin_store::table::{Batch, BatchReader, document};
 use onionskin_store::{Atlas, TableError, cancel};
 
 use onionskin_scan::inputs::{reading_options, reopen};
@@ -58,18 +58,8 @@ impl Reread {
                 });
             }
         }
-        // One minimum, because a recipe has some.
-        let spelling = format!("{}-rabin{}-t1", stem(recipe), recipe.width().bits());
-        let recipe =
-            spelling.parse().map_err(|error| SimilarError::Parameters(format!("{spelling}: {error}")))?;
-        Ok(Reread { atlas: atlas.clone(), options, recipe })
+        Ok(Reread { atlas: atlas.clone(), options, recipe: recipe.chunks_alone() })
     }
-}
-
-/// Chunking and normal form.
-fn stem(recipe: &Recipe) -> String {
-    let spelled = recipe.to_string();
-    spelled.split("-rabin").next().unwrap_or_default().to_owned()
 }
 
 fn open_input(name: &str, options: &Options) -> Result<Source, SimilarError> {
@@ -87,7 +77,7 @@ impl SetSource for Reread {
             options: Arc::clone(&self.options),
             scratch: Scratch::new(&self.options),
             tasks: None,
-            rows: Places::new(self.atlas.documents()?.only(&["source", "offset"])),
+            rows: Places::new(self.atlas.documents()?.select()),
             analyzer: Analyzer::new(&self.recipe, 0),
             sets: VecDeque::new(),
             spare: Vec::new(),
@@ -96,27 +86,30 @@ impl SetSource for Reread {
     }
 }
 
+/// A document, its input and offset.
+type Place = (document::Doc, document::Source, document::Offset);
+
 /// Where documents begin, in order.
 struct Places {
-    documents: DocumentsReader,
-    batch: Option<DocumentBatch>,
+    documents: BatchReader<Place>,
+    batch: Option<Batch<Place>>,
     at: usize,
 }
 
 impl Places {
-    fn new(documents: DocumentsReader) -> Places {
+    fn new(documents: BatchReader<Place>) -> Places {
         Places { documents, batch: None, at: 0 }
     }
 
     /// The document that comes next, its input and offset.
-    fn peek(&mut self) -> Result<Option<(u32, &str, u64)>, SimilarError> {
+    fn peek(&mut self) -> Result<Option<(DocId, &str, u64)>, SimilarError> {
         while self.batch.as_ref().is_none_or(|batch| self.at >= batch.len()) {
             match self.documents.next_batch()? {
                 Some(batch) => (self.batch, self.at) = (Some(batch), 0),
                 None => return Ok(None),
             }
         }
-        Ok(self.batch.as_ref().map(|batch| batch.place(self.at)))
+        Ok(self.batch.as_ref().map(|batch| batch.row(self.at)))
     }
 
     fn step(&mut self) {
@@ -125,13 +118,13 @@ impl Places {
 
     /// Before which offset the document that is looked at ends, as far as is known, and with it those that are wanted and begin shortly
     /// after: one long read is better than many short ones.
-    fn end(&self, wanted: &dyn Fn(u32) -> bool) -> u64 {
+    fn end(&self, wanted: &dyn Fn(DocId) -> bool) -> u64 {
         let Some(batch) = &self.batch else { return u64::MAX };
-        let (_, source, start) = batch.place(self.at);
+        let (_, source, start) = batch.row(self.at);
         let mut end = u64::MAX;
         let mut last_wanted = true;
         for row in self.at + 1..batch.len() {
-            let (doc, next_source, offset) = batch.place(row);
+            let (doc, next_source, offset) = batch.row(row);
             if next_source != source || offset <= start {
                 break;
             }
@@ -156,14 +149,14 @@ struct Cursor {
     tasks: Option<(String, Tasks)>,
     rows: Places,
     analyzer: Analyzer,
-    sets: VecDeque<(u32, Vec<u64>)>,
+    sets: VecDeque<(DocId, Vec<u64>)>,
     /// Memory of sets that were used.
     spare: Vec<Vec<u64>>,
     current: Vec<u64>,
 }
 
 impl SetCursor for Cursor {
-    fn advance(&mut self, wanted: &dyn Fn(u32) -> bool) -> Result<Option<u32>, SimilarError> {
+    fn advance(&mut self, wanted: &dyn Fn(DocId) -> bool) -> Result<Option<DocId>, SimilarError> {
         loop {
             while let Some((doc, set)) = self.sets.pop_front() {
                 let used = std::mem::replace(&mut self.current, set);
@@ -185,7 +178,7 @@ impl SetCursor for Cursor {
 
 impl Cursor {
     /// Reads one more unit of work; `false` at the end.
-    fn run_task(&mut self, wanted: &dyn Fn(u32) -> bool) -> Result<bool, SimilarError> {
+    fn run_task(&mut self, wanted: &dyn Fn(DocId) -> bool) -> Result<bool, SimilarError> {
         cancel::check().map_err(TableError::from)?;
         let (name, task) = loop {
             match &mut self.tasks {
@@ -225,11 +218,11 @@ struct Picker<'a> {
     name: &'a str,
     rows: &'a mut Places,
     /// Documents at the offset that is being read; several records of one compressed member have one offset.
-    here: VecDeque<u32>,
+    here: VecDeque<DocId>,
     here_offset: Option<u64>,
-    wanted: &'a dyn Fn(u32) -> bool,
+    wanted: &'a dyn Fn(DocId) -> bool,
     analyzer: &'a mut Analyzer,
-    sets: &'a mut VecDeque<(u32, Vec<u64>)>,
+    sets: &'a mut VecDeque<(DocId, Vec<u64>)>,
     spare: &'a mut Vec<Vec<u64>>,
     failure: Option<SimilarError>,
 }

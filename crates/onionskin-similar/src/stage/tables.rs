@@ -6,6 +6,7 @@ use crate::cluster::{ClusterInput, ClusterSink, Clustering, Rows, cluster};
 use crate::exact::exact_copies;
 use crate::paragraphs::{duplicates, near_duplicates};
 use crate::{Bound, ChunkSets, Resources, SharedPair, SimilarError};
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::raw::RawRecords;
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::table::{ClusterRow, ClusterStatsRow, Method, PairRow};
@@ -54,8 +55,8 @@ impl ClusterSummary {
     }
 }
 
-fn copies<'a>(files: &[PathBuf]) -> Result<Rows<'a, (u32, u32)>, SimilarError> {
-    let records = RawRecords::<(u32, u32)>::new(files.to_vec());
+fn copies<'a>(files: &[PathBuf]) -> Result<Rows<'a, (DocId, DocId)>, SimilarError> {
+    let records = RawRecords::<(DocId, DocId)>::new(files.to_vec());
     Ok(Box::new(records.map(|record| record.map_err(SimilarError::from))))
 }
 
@@ -104,7 +105,7 @@ fn write_pairs(
     resources: &Resources,
 ) -> Result<(), SimilarError> {
     let sort = SortParams::new(&resources.work_dir, resources.memory.share(1, 4));
-    let mut exact = Sorter::<(u32, u32)>::new(sort)?;
+    let mut exact = Sorter::<(DocId, DocId)>::new(sort)?;
     for copy in copies(copy_files)? {
         let (doc, centre) = copy?;
         exact.push((doc.min(centre), doc.max(centre)))?;
@@ -146,7 +147,7 @@ struct TableSink<'a> {
     for_report: bool,
     summary: ClusterSummary,
     /// The cluster that is being written, and its smallest document.
-    original: Option<(u32, u32)>,
+    original: Option<(ClusterId, DocId)>,
     /// Every document in a cluster, with the smallest of it.
     rows: levels::Rows,
 }

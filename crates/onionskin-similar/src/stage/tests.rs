@@ -3,6 +3,7 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use onionskin_core::{ClusterId, DocId};
 use onionskin_store::table::{ClusterRow, CopyKind, PairRow};
 use onionskin_testkit::naive::{line_chunks, naive_overlap, naive_pairs, shingles, words};
 use onionskin_testkit::{Composer, Preset, Web, WebSpec};
@@ -81,10 +82,10 @@ fn made(preset: Preset, pages: u64) -> Made {
 fn distinct<T: Ord + Clone>(
     texts: &[String],
     set: impl Fn(&str) -> BTreeSet<T>,
-) -> (Vec<u32>, Vec<BTreeSet<T>>) {
+) -> (Vec<DocId>, Vec<BTreeSet<T>>) {
     let mut seen = BTreeSet::new();
     let first = |(_, text): &(usize, &String)| !words(text).is_empty() && seen.insert(words(text));
-    texts.iter().enumerate().filter(first).map(|(doc, text)| (doc as u32, set(text))).unzip()
+    texts.iter().enumerate().filter(first).map(|(doc, text)| (DocId::at(doc), set(text))).unzip()
 }
 
 #[test]
@@ -95,10 +96,10 @@ fn exact_search_finds_what_the_definition_finds() {
         params.search = Search::Resemblance { threshold, filter: None, exact: true };
         similar(&params, &Quiet).unwrap();
         let (docs, sets) = distinct(&made.texts, |text| shingles(&words(text), 4));
-        let expected: Vec<(u32, u32, f64)> =
+        let expected: Vec<(DocId, DocId, f64)> =
             naive_pairs(&sets, threshold).into_iter().map(|(a, b, r)| (docs[a], docs[b], r)).collect();
         let near = made.pairs().into_iter().filter(|pair| pair.method == Method::Resemblance);
-        let found: Vec<(u32, u32, f64)> = near.map(|pair| (pair.a, pair.b, pair.resemblance)).collect();
+        let found: Vec<(DocId, DocId, f64)> = near.map(|pair| (pair.a, pair.b, pair.resemblance)).collect();
         assert!(expected.len() > 20);
         assert_eq!(found, expected, "threshold {threshold}");
     }
@@ -146,7 +147,7 @@ fn three_engines_and_the_definition_agree_on_overlap() {
     }
     assert!(tables.windows(2).all(|two| two[0] == two[1]));
     let (docs, sets) = distinct(&made.texts, |text| line_chunks(text, 2));
-    let expected: Vec<(u32, u32, u64)> =
+    let expected: Vec<(DocId, DocId, u64)> =
         naive_overlap(&sets, 5).into_iter().map(|(a, b, n)| (docs[a], docs[b], n as u64)).collect();
     let near = made.pairs().into_iter().filter(|pair| pair.method == Method::Overlap);
     assert!(expected.len() > 50);
@@ -248,12 +249,12 @@ fn crowds_blanks_and_templates() {
     let blank = made(Preset::Blank, 3000);
     similar(&blank.params(), &Quiet).unwrap();
     // Empty documents are in no cluster, equal words are.
-    let empty: BTreeSet<u32> =
-        (0u32..).zip(&blank.texts).filter(|(_, text)| words(text).is_empty()).map(|(doc, _)| doc).collect();
+    let empty = DocId::MIN.onward().zip(&blank.texts).filter(|(_, text)| words(text).is_empty());
+    let empty: BTreeSet<DocId> = empty.map(|(doc, _)| doc).collect();
     assert!(empty.len() > 100, "{}", empty.len());
     assert!(blank.clusters().iter().all(|row| !empty.contains(&row.doc)));
     for row in blank.pairs() {
-        assert_eq!(words(&blank.texts[row.a as usize]), words(&blank.texts[row.b as usize]));
+        assert_eq!(words(&blank.texts[row.a.index()]), words(&blank.texts[row.b.index()]));
     }
 
     // Four fifths of every page are the same, which is a resemblance of two thirds.
@@ -295,8 +296,8 @@ fn revisits_follow_their_payload_and_never_lead() {
     let summary = similar(&made.params(), &Quiet).unwrap();
     assert_eq!(summary.documents, 5);
     let rows = made.clusters();
-    assert_eq!(rows.iter().map(|row| row.doc).collect::<Vec<_>>(), [0, 1, 2, 3]);
-    assert_eq!(rows.iter().find(|row| row.is_centre).unwrap().doc, 1);
+    assert_eq!(rows.iter().map(|row| row.doc.get()).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    assert_eq!(rows.iter().find(|row| row.is_centre).unwrap().doc, DocId(1));
     assert!(rows.iter().all(|row| row.kind == CopyKind::Exact && row.resemblance_to_centre == 1.0));
 }
 
@@ -441,7 +442,7 @@ fn the_survivor_leads() {
         similar(&params, &Quiet).unwrap();
         let rows = made.clusters();
         assert_eq!(rows.len(), 4, "{rows:?}");
-        assert_eq!(rows.iter().find(|row| row.is_centre).unwrap().doc, centre, "{survivor}");
+        assert_eq!(rows.iter().find(|row| row.is_centre).unwrap().doc, DocId(centre), "{survivor}");
     }
 }
 
@@ -471,11 +472,11 @@ fn what_the_scan_did_not_keep_is_asked_for() {
 }
 
 /// Documents of paragraphs of three sentences, of few kinds and in any order, so that clusters of equal ones are many and small, some of them with exact copies.
-fn paragraphs_in_any_order(documents: usize, seed: u64) -> (Vec<String>, BTreeMap<Vec<u32>, Vec<u32>>) {
+fn paragraphs_in_any_order(documents: usize, seed: u64) -> (Vec<String>, BTreeMap<Vec<u32>, Vec<DocId>>) {
     let mut rng = onionskin_core::SplitMix64::new(seed);
-    let mut clusters: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
+    let mut clusters: BTreeMap<Vec<u32>, Vec<DocId>> = BTreeMap::new();
     let mut texts = Vec::new();
-    for doc in 0..documents as u32 {
+    for doc in DocId::range(0..documents as u32) {
         // The smaller numbers are the more common.
         let mut number = || (rng.next_u32() % 40).min(rng.next_u32() % 40).min(rng.next_u32() % 40);
         let mut kinds: Vec<u32> = (0..3).map(|_| number()).collect();
@@ -489,8 +490,8 @@ fn paragraphs_in_any_order(documents: usize, seed: u64) -> (Vec<String>, BTreeMa
 }
 
 /// Two documents and more, each with the smallest of its cluster.
-fn memberships(clusters: &[ClusterRow]) -> BTreeMap<u32, u32> {
-    let mut smallest: BTreeMap<u32, u32> = BTreeMap::new();
+fn memberships(clusters: &[ClusterRow]) -> BTreeMap<DocId, DocId> {
+    let mut smallest: BTreeMap<ClusterId, DocId> = BTreeMap::new();
     for row in clusters {
         let least = smallest.entry(row.cluster).or_insert(row.doc);
         *least = row.doc.min(*least);
@@ -513,23 +514,22 @@ fn the_first_iterations_find_whole_clusters_and_estimate_the_rest() {
     for (iterations, of) in [(1, 7), (4, 20), (10, 20), (20, 20)] {
         params.search = Search::Subcollections { iterations, of };
         let found = similar(&params, &Quiet).unwrap();
-        let drawn = |docs: &[u32]| docs.iter().any(|doc| subcollection(*doc, of, seed) < iterations);
+        let drawn = |docs: &[DocId]| docs.iter().any(|doc| subcollection(*doc, of, seed) < iterations);
         let outside = 1.0 - f64::from(iterations) / f64::from(of);
         let (mut clusters, mut duplicates, mut beyond_copies) = (0u64, 0u64, 0.0);
-        let mut expected: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut expected: BTreeMap<DocId, DocId> = BTreeMap::new();
         for docs in truth.values().filter(|docs| docs.len() > 1) {
             if drawn(docs) {
                 clusters += 1;
                 duplicates += docs.len() as u64 - 1;
-                let texts: BTreeSet<&str> =
-                    docs.iter().map(|doc| made.texts[*doc as usize].as_str()).collect();
+                let texts: BTreeSet<&str> = docs.iter().map(|doc| made.texts[doc.index()].as_str()).collect();
                 beyond_copies += (texts.len() - 1) as f64 / (1.0 - outside.powi(docs.len() as i32));
                 expected.extend(docs.iter().map(|doc| (*doc, docs[0])));
                 continue;
             }
             // Of others only exact copies are known.
             for doc in docs {
-                let same = |other: &&u32| made.texts[**other as usize] == made.texts[*doc as usize];
+                let same = |other: &&DocId| made.texts[other.index()] == made.texts[doc.index()];
                 if docs.iter().filter(same).count() > 1 {
                     expected.insert(*doc, *docs.iter().find(same).unwrap());
                 }

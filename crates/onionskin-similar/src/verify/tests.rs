@@ -9,11 +9,11 @@ fn resources(dir: &tempfile::TempDir, memory: u64, threads: usize) -> Resources 
 }
 
 fn naive(
-    documents: &[(u32, Vec<u64>)],
-    pairs: &BTreeSet<(u32, u32)>,
+    documents: &[(DocId, Vec<u64>)],
+    pairs: &BTreeSet<(DocId, DocId)>,
     bound: Option<Bound>,
 ) -> Vec<SharedPair> {
-    let set = |doc: u32| -> BTreeSet<u64> {
+    let set = |doc: DocId| -> BTreeSet<u64> {
         documents
             .iter()
             .find(|(other, _)| *other == doc)
@@ -40,13 +40,13 @@ proptest! {
     #[test]
     fn counts_what_the_definition_counts(
         documents in prop::collection::btree_map(0u32..60, prop::collection::vec(0u64..40, 0..30), 0..40),
-        pairs in prop::collection::btree_set((0u32..60, 0u32..60), 0..120),
+        pairs in prop::collection::btree_set((0u32..60, 0u32..60).prop_map(|(a, b)| (DocId(a), DocId(b))), 0..120),
         tight: bool,
         threads in 1usize..4,
         least in prop::option::of(1u32..=10),
     ) {
         let dir = tempfile::tempdir().unwrap();
-        let documents: Vec<(u32, Vec<u64>)> = documents.into_iter().collect();
+        let documents: Vec<(DocId, Vec<u64>)> = documents.into_iter().map(|(doc, set)| (DocId(doc), set)).collect();
         let sets = ChunkSets::in_memory(documents.clone());
         let resources = resources(&dir, if tight { 4 << 10 } else { 64 << 20 }, threads);
         let mut candidates = Candidates::new(60, &resources).unwrap();
@@ -66,15 +66,16 @@ proptest! {
 fn sets_larger_than_the_budget_take_more_passes() {
     let dir = tempfile::tempdir().unwrap();
     // 64 documents of 100,000 chunks: 50 MB, of which a half is kept; 8 MB are given.
-    let documents: Vec<(u32, Vec<u64>)> =
-        (0..64u32).map(|doc| (doc, (0..100_000u64).map(|i| i * 2 + u64::from(doc % 2)).collect())).collect();
+    let documents: Vec<(DocId, Vec<u64>)> = (0..64u32)
+        .map(|doc| (DocId(doc), (0..100_000u64).map(|i| i * 2 + u64::from(doc % 2)).collect()))
+        .collect();
     let sets = ChunkSets::in_memory(documents);
     let run = |memory| {
         let resources = resources(&dir, memory, 2);
         let mut candidates = Candidates::new(64, &resources).unwrap();
         for a in 0..63 {
-            candidates.push(a, a + 1).unwrap();
-            candidates.push(a, 63).unwrap();
+            candidates.push(DocId(a), DocId(a + 1)).unwrap();
+            candidates.push(DocId(a), DocId(63)).unwrap();
         }
         let mut found = Vec::new();
         let stats = count_shared(&sets, candidates, None, &resources, &mut |pair| {
@@ -88,21 +89,25 @@ fn sets_larger_than_the_budget_take_more_passes() {
     assert!(tight.passes > 5 && roomy.passes == 1, "{tight:?} {roomy:?}");
     assert_eq!(found, expected);
     assert_eq!(tight.candidates, 125);
-    assert!(found.iter().all(|pair| pair.shared == if (pair.a + pair.b) % 2 == 0 { 100_000 } else { 0 }));
+    assert!(
+        found
+            .iter()
+            .all(|pair| pair.shared == if (pair.a.get() + pair.b.get()) % 2 == 0 { 100_000 } else { 0 })
+    );
 }
 
 #[test]
 fn many_small_sets_share_a_tight_budget() {
     let dir = tempfile::tempdir().unwrap();
     // 20,000 documents of 20 chunks are 3.2 MB, of which the first half is kept for the second.
-    let documents: Vec<(u32, Vec<u64>)> = (0..20_000u32)
-        .map(|doc| (doc, (0..20).map(|i| u64::from(doc % 10_000) * 20 + i).collect()))
+    let documents: Vec<(DocId, Vec<u64>)> = (0..20_000u32)
+        .map(|doc| (DocId(doc), (0..20).map(|i| u64::from(doc % 10_000) * 20 + i).collect()))
         .collect();
     let sets = ChunkSets::in_memory(documents);
     let resources = resources(&dir, 1 << 20, 2);
     let mut candidates = Candidates::new(20_000, &resources).unwrap();
     for a in 0..10_000 {
-        candidates.push(a, a + 10_000).unwrap();
+        candidates.push(DocId(a), DocId(a + 10_000)).unwrap();
     }
     let mut found = 0;
     let stats = count_shared(&sets, candidates, None, &resources, &mut |pair| {
@@ -118,12 +123,13 @@ fn many_small_sets_share_a_tight_budget() {
 fn sets_go_when_their_last_partner_has_come_by() {
     let dir = tempfile::tempdir().unwrap();
     // 200 documents of 20,000 chunks, 32 MB, each like the next: two at a time are enough.
-    let documents: Vec<(u32, Vec<u64>)> = (0..200u32).map(|doc| (doc, (0..20_000).collect())).collect();
+    let documents: Vec<(DocId, Vec<u64>)> =
+        DocId::range(0..200).map(|doc| (doc, (0..20_000).collect())).collect();
     let sets = ChunkSets::in_memory(documents);
     let resources = resources(&dir, 4 << 20, 2);
     let mut candidates = Candidates::new(200, &resources).unwrap();
     for a in 0..199 {
-        candidates.push(a, a + 1).unwrap();
+        candidates.push(DocId(a), DocId(a + 1)).unwrap();
     }
     let mut found = 0;
     let stats = count_shared(&sets, candidates, None, &resources, &mut |pair| {

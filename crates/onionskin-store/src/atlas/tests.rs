@@ -2,6 +2,7 @@ use super::*;
 use crate::stage::StageName;
 use crate::staging::{StageParams, Staging};
 use crate::table::{IdPairsWriter, PartParams, PartWriter};
+use onionskin_core::DocId;
 use serde_json::json;
 
 fn small_atlas(dir: &Path) -> Atlas {
@@ -9,8 +10,8 @@ fn small_atlas(dir: &Path) -> Atlas {
         StageParams::new(StageName::Scan, json!({}), "w4", vec![Table::Links, Table::Features { len: 2 }]);
     let (mut staging, _) = Staging::open(dir, params).unwrap();
     for src in 0..1000 {
-        staging.links().unwrap().push(src, src + 1).unwrap();
-        staging.features().unwrap().push(src, &[u64::from(src) << 50, 7]).unwrap();
+        staging.links().unwrap().push(DocId(src), DocId(src + 1)).unwrap();
+        staging.features().unwrap().push(DocId(src), &[u64::from(src) << 50, 7]).unwrap();
     }
     staging.commit(json!(null)).unwrap();
     staging.publish(|_| ()).unwrap()
@@ -109,7 +110,7 @@ fn files_of_another_program_are_adopted() {
     let params = PartParams { table: Table::Links, recipe: String::new() };
     let mut writer =
         IdPairsWriter::new(PartWriter::create(&Disk, &folder.join("part-7-spark.parquet"), &params).unwrap());
-    writer.push(1, 2).unwrap();
+    writer.push(DocId(1), DocId(2)).unwrap();
     writer.finish(true).unwrap();
     fs::write(folder.join("_SUCCESS"), "").unwrap();
     atlas.adopt(&Table::Links).unwrap();

@@ -1,6 +1,7 @@
 use std::cell::{Cell, RefCell};
 use std::path::PathBuf;
 
+use onionskin_core::DocId;
 use serde_json::json;
 
 use super::*;
@@ -49,7 +50,7 @@ impl Linking {
 
 fn push(work: &mut Work<'_, Linking>) -> Result<(), Failed> {
     let link = work.state.links;
-    work.staging.links()?.push(link, link + 1).map_err(StagingError::from)?;
+    work.staging.links()?.push(DocId(link), DocId(link + 1)).map_err(StagingError::from)?;
     work.state.links += 1;
     Ok(())
 }

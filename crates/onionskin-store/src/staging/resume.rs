@@ -15,7 +15,7 @@ use super::{
 };
 use crate::atlas::{self, AtlasError};
 use crate::disk::IoError;
-use crate::schema::{ChunkingName, Table};
+use crate::schema::{Table, is_folder_name};
 use crate::storage::{Sink, Storage, StorageFile, checksum_file, list, remove_tree};
 
 pub(super) fn open(dir: PathBuf, params: StageParams) -> Result<(Staging, Option<Checkpoint>), StagingError> {
@@ -233,7 +233,7 @@ fn check_committed(
             check_file(if here.exists() { &here } else { &there }, &here, part.bytes, part.xxh3)?;
         }
         for raw in &commit.raw {
-            if ChunkingName::new(&raw.name).is_none() {
+            if !is_folder_name(&raw.name) {
                 let file = stage_dir.join(JOURNAL_FILE);
                 return Err(StagingError::Lost {
                     file,

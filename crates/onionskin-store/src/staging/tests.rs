@@ -3,6 +3,7 @@ use crate::atlas::{Atlas, VerifyDepth};
 use crate::manifest::Manifest;
 use crate::table::{ClusterRow, CopyKind, DocumentRow, SiteRow};
 use crate::testing::{Fault, Faulty};
+use onionskin_core::{ClusterId, DocId, SiteId};
 use proptest::prelude::*;
 use serde_json::json;
 use std::fs;
@@ -39,7 +40,7 @@ fn scan(dir: &Path, params: StageParams) -> Result<(Atlas, u64), StagingError> {
         for doc in shard * 10..(shard + 1) * 10 {
             let url = format!("http://example.org/{doc}");
             let row = DocumentRow {
-                doc,
+                doc: DocId(doc),
                 url: Some(&url),
                 source: "a",
                 media_type: "text/plain",
@@ -47,8 +48,8 @@ fn scan(dir: &Path, params: StageParams) -> Result<(Atlas, u64), StagingError> {
                 ..DocumentRow::default()
             };
             staging.documents()?.push(&row)?;
-            staging.chunks(&w4())?.push(doc, &[u64::from(doc), u64::from(doc) << 40])?;
-            staging.features()?.push(doc, &[1, u64::from(doc)])?;
+            staging.chunks(&w4())?.push(DocId(doc), &[u64::from(doc), u64::from(doc) << 40])?;
+            staging.features()?.push(DocId(doc), &[1, u64::from(doc)])?;
             staging.raw::<(u32, u64)>("links")?.push(&(doc, u64::from(doc * 7 % 30)))?;
         }
         shard += 1;
@@ -62,7 +63,7 @@ fn scan(dir: &Path, params: StageParams) -> Result<(Atlas, u64), StagingError> {
         }
         assert_eq!(links.len(), 30);
         for (src, dest) in links {
-            staging.links()?.push(src, dest)?;
+            staging.links()?.push(DocId(src), DocId(dest))?;
         }
         staging.commit(json!({"shard": shard, "finished": true}))?;
     }
@@ -125,7 +126,7 @@ fn a_stage_becomes_an_atlas() {
     assert_eq!(docs, 30);
     assert_eq!(atlas.links().unwrap().count(), 30);
     let mut chunks = atlas.chunks(&w4()).unwrap();
-    assert_eq!(chunks.next_group().unwrap(), Some((0, &[0, 0][..])));
+    assert_eq!(chunks.next_group().unwrap(), Some((DocId(0), &[0, 0][..])));
     assert_eq!(reference(), contents(atlas.dir()));
 }
 
@@ -232,9 +233,14 @@ fn old_atlas(dir: &Path) {
     let old = StageParams::new(StageName::Scan, json!("old"), "lines2-test", tables);
     let (mut staging, _) = Staging::open(dir, StageParams { storage: Faulty::never(), ..old }).unwrap();
     for doc in 0..5 {
-        let row = DocumentRow { doc, source: "old", media_type: "text/plain", ..DocumentRow::default() };
+        let row = DocumentRow {
+            doc: DocId(doc),
+            source: "old",
+            media_type: "text/plain",
+            ..DocumentRow::default()
+        };
         staging.documents().unwrap().push(&row).unwrap();
-        staging.chunks(&ChunkingName::new("lines2").unwrap()).unwrap().push(doc, &[1]).unwrap();
+        staging.chunks(&ChunkingName::new("lines2").unwrap()).unwrap().push(DocId(doc), &[1]).unwrap();
         staging.commit(json!(doc)).unwrap();
     }
     staging.publish(|_| ()).unwrap();
@@ -281,7 +287,7 @@ fn the_work_of_another_job_is_not_taken_over() {
     let dir = fast_dir();
     let atlas = dir.path().join("atlas");
     let (mut staging, _) = Staging::open(&atlas, params(Disk::shared())).unwrap();
-    staging.sites().unwrap().push(&SiteRow { site: 0, host: "h", registered_domain: None }).unwrap();
+    staging.sites().unwrap().push(&SiteRow { site: SiteId(0), host: "h", registered_domain: None }).unwrap();
     staging.commit(json!({})).unwrap();
     drop(staging);
     let other = |job: Value| StageParams { job, ..params(Disk::shared()) };
@@ -343,8 +349,13 @@ fn a_stage_extends_an_atlas_and_replaces_only_its_own_tables() {
         ..StageParams::new(StageName::Similar, json!({}), "w4-test", vec![Table::Clusters, Table::Pairs])
     };
     let (mut staging, _) = Staging::open(&atlas, extend(false)).unwrap();
-    let row =
-        ClusterRow { cluster: 1, doc: 2, is_centre: true, resemblance_to_centre: 1.0, kind: CopyKind::Exact };
+    let row = ClusterRow {
+        cluster: ClusterId(1),
+        doc: DocId(2),
+        is_centre: true,
+        resemblance_to_centre: 1.0,
+        kind: CopyKind::Exact,
+    };
     staging.clusters().unwrap().push(&row).unwrap();
     staging.commit(json!(null)).unwrap();
     let extended = staging.publish(|manifest| {
@@ -368,7 +379,7 @@ fn a_stage_extends_an_atlas_and_replaces_only_its_own_tables() {
 fn rows_that_were_not_committed_are_not_published() {
     let dir = fast_dir();
     let (mut staging, _) = Staging::open(dir.path().join("atlas"), params(Disk::shared())).unwrap();
-    staging.sites().unwrap().push(&SiteRow { site: 0, host: "h", registered_domain: None }).unwrap();
+    staging.sites().unwrap().push(&SiteRow { site: SiteId(0), host: "h", registered_domain: None }).unwrap();
     assert!(
         matches!(staging.publish(|_: &mut Manifest| ()), Err(StagingError::Uncommitted { name, .. }) if name == "sites")
     );
@@ -389,7 +400,7 @@ fn a_committed_part_that_changed_is_found() {
         let dir = fast_dir();
         let atlas = dir.path().join("atlas");
         let (mut staging, _) = Staging::open(&atlas, params(Disk::shared())).unwrap();
-        staging.links().unwrap().push(1, 2).unwrap();
+        staging.links().unwrap().push(DocId(1), DocId(2)).unwrap();
         staging.commit(json!({})).unwrap();
         let file = staging.files(&TableName::Links).pop().unwrap();
         drop(staging);

@@ -3,6 +3,7 @@ use crate::schema::{ChunkingName, Table};
 use crate::storage::Disk;
 use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder};
 use arrow_array::{ArrayRef, Int32Array, Int64Array, LargeStringArray, RecordBatch, StringArray};
+use onionskin_core::{DocId, SiteId};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -30,10 +31,10 @@ fn write_foreign(path: &Path, columns: Vec<(&str, ArrayRef)>) {
 fn documents_come_back_as_they_went() {
     let dir = tempfile::tempdir().unwrap();
     let full = DocumentRow {
-        doc: 7,
+        doc: DocId(7),
         id: Some("a-1"),
         url: Some("http://example.org/ä"),
-        site: Some(u32::MAX),
+        site: Some(SiteId::MAX),
         source: "crawl/one.warc.gz",
         offset: 1 << 40,
         media_type: "text/html",
@@ -45,7 +46,7 @@ fn documents_come_back_as_they_went() {
         payload_sha1: Some([9; 20]),
         text_fp: Some(u64::MAX),
     };
-    let bare = DocumentRow { doc: 8, source: "x", media_type: "text/plain", ..DocumentRow::default() };
+    let bare = DocumentRow { doc: DocId(8), source: "x", media_type: "text/plain", ..DocumentRow::default() };
     let mut first = DocumentsWriter::new(part(dir.path(), "a.parquet", Table::Documents));
     first.push(&full).unwrap();
     let meta = first.finish(true).unwrap();
@@ -63,21 +64,22 @@ fn documents_come_back_as_they_went() {
         rows.extend(batch.rows().map(|row| format!("{row:?}")));
     }
     assert_eq!(rows, [format!("{full:?}"), format!("{bare:?}")]);
-    // Of some columns only, the others are as if there were nothing in them.
-    let some =
-        DocumentsReader::new([&*meta.file]).only(&["source", "text_fp"]).next_batch().unwrap().unwrap();
-    assert_eq!(some.record_batch().num_columns(), 3);
-    let expected =
-        DocumentRow { doc: 7, source: full.source, text_fp: full.text_fp, ..DocumentRow::default() };
-    assert_eq!(some.row(0), expected);
+    // Of some columns, a row has these and no others.
+    let mut some =
+        DocumentsReader::new([&*meta.file, &*other.file])
+            .select::<(document::TextFp, document::Doc, document::Source)>();
+    let first = some.next_batch().unwrap().unwrap();
+    assert_eq!(first.record_batch().num_columns(), 3);
+    assert_eq!(first.row(0), (full.text_fp, DocId(7), full.source));
+    assert_eq!(some.next_batch().unwrap().unwrap().rows().next(), Some((None, DocId(8), bare.source)));
 }
 
 #[test]
 fn sites_and_links_come_back_as_they_went() {
     let dir = tempfile::tempdir().unwrap();
     let sites = [
-        SiteRow { site: 0, host: "www.example.org", registered_domain: Some("example.org") },
-        SiteRow { site: 3, host: "192.0.2.1", registered_domain: None },
+        SiteRow { site: SiteId(0), host: "www.example.org", registered_domain: Some("example.org") },
+        SiteRow { site: SiteId(3), host: "192.0.2.1", registered_domain: None },
     ];
     let mut writer = SitesWriter::new(part(dir.path(), "s.parquet", Table::Sites));
     for site in &sites {
@@ -87,7 +89,7 @@ fn sites_and_links_come_back_as_they_went() {
     let batch = SitesReader::new([meta.file]).next().unwrap().unwrap();
     assert_eq!(batch.rows().collect::<Vec<_>>(), sites);
 
-    let links: Vec<(u32, u32)> = (0..200_000).map(|i| (i / 3, i % 3 + i / 7)).collect();
+    let links: Vec<(DocId, DocId)> = (0..200_000).map(|i| (DocId(i / 3), DocId(i % 3 + i / 7))).collect();
     let mut writer = IdPairsWriter::new(part(dir.path(), "l.parquet", Table::Links));
     for (src, dest) in &links {
         writer.push(*src, *dest).unwrap();
@@ -103,20 +105,26 @@ fn lists_come_back_as_they_went() {
     let mut sketches = SketchesWriter::new(part(dir.path(), "s.parquet", Table::Sketches { len: 3 }));
     let mut features = FeaturesWriter::new(part(dir.path(), "f.parquet", Table::Features { len: 2 }));
     for doc in 0..5000u32 {
-        sketches.push(doc, &[doc, u32::MAX, u32::MAX - doc]).unwrap();
-        features.push(doc * 2, &[u64::MAX - u64::from(doc), 1 << 63]).unwrap();
+        sketches.push(DocId(doc), &[doc, u32::MAX, u32::MAX - doc]).unwrap();
+        features.push(DocId(doc * 2), &[u64::MAX - u64::from(doc), 1 << 63]).unwrap();
     }
-    assert!(matches!(sketches.push(9999, &[1]), Err(TableError::ListLength { found: 1, wanted: 3, .. })));
+    assert!(matches!(
+        sketches.push(DocId(9999), &[1]),
+        Err(TableError::ListLength { found: 1, wanted: 3, .. })
+    ));
     let (sketches, features) = (sketches.finish(true).unwrap(), features.finish(true).unwrap());
     let mut reader = SketchesReader::new([sketches.file]);
     for doc in 0..5000u32 {
-        assert_eq!(reader.next_row().unwrap(), Some((doc, &[doc, u32::MAX, u32::MAX - doc][..])));
+        assert_eq!(reader.next_row().unwrap(), Some((DocId(doc), &[doc, u32::MAX, u32::MAX - doc][..])));
     }
     assert_eq!(reader.next_row().unwrap(), None);
     assert_eq!(reader.list_len(), Some(3));
     let mut reader = FeaturesReader::new([features.file]);
     for doc in 0..5000u32 {
-        assert_eq!(reader.next_row().unwrap(), Some((doc * 2, &[u64::MAX - u64::from(doc), 1 << 63][..])));
+        assert_eq!(
+            reader.next_row().unwrap(),
+            Some((DocId(doc * 2), &[u64::MAX - u64::from(doc), 1 << 63][..]))
+        );
     }
     assert_eq!(reader.next_row().unwrap(), None);
 }
@@ -125,15 +133,18 @@ fn lists_come_back_as_they_went() {
 fn rows_out_of_order_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = ChunksWriter::new(part(dir.path(), "c.parquet", Table::Chunks(w4())));
-    writer.push(5, &[1, 2]).unwrap();
-    writer.push(5, &[3]).unwrap();
-    assert_eq!(writer.push(4, &[4]).unwrap_err().to_string(), "table chunks.w4: row 3 is out of order");
+    writer.push(DocId(5), &[1, 2]).unwrap();
+    writer.push(DocId(5), &[3]).unwrap();
+    assert_eq!(
+        writer.push(DocId(4), &[4]).unwrap_err().to_string(),
+        "table chunks.w4: row 3 is out of order"
+    );
     let mut writer = IdPairsWriter::new(part(dir.path(), "l.parquet", Table::Links));
-    writer.push(1, 5).unwrap();
-    assert!(matches!(writer.push(1, 4), Err(TableError::OutOfOrder { .. })));
+    writer.push(DocId(1), DocId(5)).unwrap();
+    assert!(matches!(writer.push(DocId(1), DocId(4)), Err(TableError::OutOfOrder { .. })));
     let mut writer = FeaturesWriter::new(part(dir.path(), "f.parquet", Table::Features { len: 1 }));
-    writer.push(1, &[5]).unwrap();
-    assert!(matches!(writer.push(1, &[5]), Err(TableError::OutOfOrder { .. })));
+    writer.push(DocId(1), &[5]).unwrap();
+    assert!(matches!(writer.push(DocId(1), &[5]), Err(TableError::OutOfOrder { .. })));
 }
 
 #[test]
@@ -143,7 +154,7 @@ fn the_layout_of_a_chunks_file_is_the_documented_one() {
     for doc in 0..300u32 {
         let fps: Vec<u64> =
             (0..5000).map(|i| (u64::from(doc) << 32 | i).wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
-        writer.push(doc, &fps).unwrap();
+        writer.push(DocId(doc), &fps).unwrap();
     }
     let meta = writer.finish(true).unwrap();
     let reader = SerializedFileReader::new(File::open(&meta.file).unwrap()).unwrap();
@@ -177,7 +188,7 @@ fn addresses_are_written_as_what_differs_from_the_one_before() {
     let addresses: Vec<String> = (0..5000).map(|i| format!("http://www.example.org/deep/in/{i}")).collect();
     for (doc, address) in (0..).zip(&addresses) {
         let url = (doc % 7 > 0).then_some(address.as_str());
-        writer.push(&DocumentRow { doc, url, ..DocumentRow::default() }).unwrap();
+        writer.push(&DocumentRow { doc: DocId(doc), url, ..DocumentRow::default() }).unwrap();
     }
     let meta = writer.finish(true).unwrap();
     let reader = SerializedFileReader::new(File::open(&meta.file).unwrap()).unwrap();
@@ -192,10 +203,10 @@ fn the_same_rows_give_the_same_bytes_however_they_are_pushed() {
     let dir = tempfile::tempdir().unwrap();
     let fps: Vec<u64> = (0..200_000u64).map(|i| i * i).collect();
     let mut at_once = ChunksWriter::new(part(dir.path(), "a.parquet", Table::Chunks(w4())));
-    at_once.push(3, &fps).unwrap();
+    at_once.push(DocId(3), &fps).unwrap();
     let mut in_pieces = ChunksWriter::new(part(dir.path(), "b.parquet", Table::Chunks(w4())));
     for piece in fps.chunks(777) {
-        in_pieces.push(3, piece).unwrap();
+        in_pieces.push(DocId(3), piece).unwrap();
     }
     let (a, b) = (at_once.finish(true).unwrap(), in_pieces.finish(false).unwrap());
     assert_eq!((a.rows, a.bytes, a.xxh3), (b.rows, b.bytes, b.xxh3));
@@ -213,8 +224,8 @@ fn tables_of_other_programs_are_read() {
     let extra: ArrayRef = Arc::new(StringArray::from(vec!["x", "y"]));
     write_foreign(&path, vec![("features", Arc::new(lists.finish())), ("note", extra), ("doc", docs)]);
     let mut reader = FeaturesReader::new([path.as_path()]);
-    assert_eq!(reader.next_row().unwrap(), Some((4, &[1, 2][..])));
-    assert_eq!(reader.next_row().unwrap(), Some((5, &[3, u64::MAX][..])));
+    assert_eq!(reader.next_row().unwrap(), Some((DocId(4), &[1, 2][..])));
+    assert_eq!(reader.next_row().unwrap(), Some((DocId(5), &[3, u64::MAX][..])));
     assert_eq!(reader.next_row().unwrap(), None);
 
     let mut lists = ListBuilder::new(Int32Builder::new());
@@ -230,7 +241,7 @@ fn tables_of_other_programs_are_read() {
     let none: ArrayRef = Arc::new(StringArray::from(vec![None::<&str>]));
     write_foreign(&path, vec![("site", site), ("host", host), ("registered_domain", none)]);
     let batch = SitesReader::new([path.as_path()]).next_batch().unwrap().unwrap();
-    assert_eq!(batch.rows().next(), Some(SiteRow { site: 1, host: "h", registered_domain: None }));
+    assert_eq!(batch.rows().next(), Some(SiteRow { site: SiteId(1), host: "h", registered_domain: None }));
 }
 
 #[test]
@@ -255,7 +266,13 @@ fn columns_can_be_chosen() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = DocumentsWriter::new(part(dir.path(), "d.parquet", Table::Documents));
     writer
-        .push(&DocumentRow { doc: 1, url: Some("u"), source: "s", media_type: "m", ..Default::default() })
+        .push(&DocumentRow {
+            doc: DocId(1),
+            url: Some("u"),
+            source: "s",
+            media_type: "m",
+            ..Default::default()
+        })
         .unwrap();
     let meta = writer.finish(true).unwrap();
     let mut reader = TableReader::new(Table::Documents, [meta.file]).columns(&["url", "doc"]);
@@ -271,13 +288,16 @@ fn looking_up_a_row_leaves_out_row_groups() {
     let rows = 3 * Table::Documents.row_group_rows() as u32;
     let mut writer = DocumentsWriter::new(part(dir.path(), "d.parquet", Table::Documents));
     for doc in 0..rows {
-        writer.push(&DocumentRow { doc, source: "x", media_type: "y", ..DocumentRow::default() }).unwrap();
+        writer
+            .push(&DocumentRow { doc: DocId(doc), source: "x", media_type: "y", ..DocumentRow::default() })
+            .unwrap();
     }
     let file = writer.finish(false).unwrap().file;
     let docs = |range: std::ops::RangeInclusive<u32>| {
         let mut docs = Vec::new();
-        for batch in DocumentsReader::new([file.clone()]).within(range) {
-            docs.extend(batch.unwrap().rows().map(|row| row.doc));
+        for batch in DocumentsReader::new([file.clone()]).within(DocId(*range.start())..=DocId(*range.end()))
+        {
+            docs.extend(batch.unwrap().rows().map(|row| row.doc.get()));
         }
         docs
     };
@@ -309,10 +329,10 @@ proptest! {
     fn chunks_come_back_by_document(sizes in prop::collection::vec(prop_oneof![0usize..20, Just(70_000)], 0..6), cut in 0usize..6) {
         let dir = tempfile::tempdir().unwrap();
         let mut next = 0u64;
-        let mut expected: Vec<(u32, Vec<u64>)> = Vec::new();
+        let mut expected: Vec<(DocId, Vec<u64>)> = Vec::new();
         let mut files = Vec::new();
         let (before, after) = sizes.split_at(cut.min(sizes.len()));
-        let mut doc = 0u32;
+        let mut doc = DocId(0);
         for (name, sizes) in [("a", before), ("b", after)] {
             let mut writer = ChunksWriter::new(part(dir.path(), name, Table::Chunks(w4())));
             for size in sizes {
@@ -323,7 +343,7 @@ proptest! {
                     _ if fps.is_empty() => {}
                     _ => expected.push((doc, fps)),
                 }
-                doc += (size % 2) as u32;
+                doc.0 += (size % 2) as u32;
             }
             files.push(writer.finish(false).unwrap().file);
         }
@@ -336,7 +356,7 @@ proptest! {
         let mut reader = ChunksReader::new(w4(), files);
         let mut rows = Vec::new();
         while let Some(batch) = reader.next_batch().unwrap() {
-            rows.extend(batch.docs.iter().map(|doc| *doc as u32).zip(batch.fps.iter().copied()));
+            rows.extend(batch.docs.iter().map(|doc| DocId(*doc as u32)).zip(batch.fps.iter().copied()));
         }
         let naive: Vec<_> = expected.iter().flat_map(|(doc, fps)| fps.iter().map(|fp| (*doc, *fp))).collect();
         prop_assert_eq!(rows, naive);

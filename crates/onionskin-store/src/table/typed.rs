@@ -1,23 +1,22 @@
-//! One reader for each table that a scan fills, with typed rows.
+//! Readers of the narrow tables that a scan fills, by columns, and the checks of columns.
 //!
 //! Ids are checked once for a whole batch, so that the accessors cannot fail.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type, TimestampMicrosecondType};
-use arrow_array::{
-    Array, FixedSizeBinaryArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray,
-};
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array, Int64Array, RecordBatch, StringArray};
 use arrow_buffer::ScalarBuffer;
+use onionskin_core::DocId;
 
 use super::reader::Place;
-use super::{DocumentRow, Input, SiteRow, TableError, TableReader, ValueProblem};
+use super::{Input, TableError, TableReader, ValueProblem};
 use crate::schema::{ChunkingName, Table};
 
 /// Rows in a batch of narrow rows.
 const NARROW_BATCH: usize = 64 << 10;
 
 /// A column of a batch, with its place for error messages.
-pub(super) struct Columns<'a> {
+pub struct Columns<'a> {
     pub(super) batch: &'a RecordBatch,
     pub(super) table: &'a Table,
     pub(super) file: &'a str,
@@ -48,7 +47,7 @@ impl<'a> Columns<'a> {
         self.typed(name, |array| array.as_string_opt())
     }
 
-    fn integers(&self, name: &str) -> Result<Int64Array, TableError> {
+    pub(super) fn integers(&self, name: &str) -> Result<Int64Array, TableError> {
         self.typed(name, |array| array.as_primitive_opt::<Int64Type>())
     }
 
@@ -73,234 +72,6 @@ impl<'a> Columns<'a> {
             Some(value) => Err(self.place(name).wrong(ValueProblem::Negative { value })),
             None => Ok(array),
         }
-    }
-}
-
-/// Null as `None`.
-fn text(array: &StringArray, row: usize) -> Option<&str> {
-    array.is_valid(row).then(|| array.value(row))
-}
-
-/// Checked by `Columns::ids`.
-fn id(array: &Int64Array, row: usize) -> u32 {
-    array.value(row) as u32
-}
-
-/// Reads `documents`.
-#[derive(Debug)]
-pub struct DocumentsReader {
-    reader: TableReader,
-}
-
-/// Some documents.
-#[derive(Clone, Debug)]
-pub struct DocumentBatch {
-    batch: RecordBatch,
-    doc: Int64Array,
-    id: StringArray,
-    url: StringArray,
-    site: Int64Array,
-    source: StringArray,
-    offset: Int64Array,
-    media_type: StringArray,
-    bytes: Int64Array,
-    tokens: Int64Array,
-    title: StringArray,
-    canonical_url: StringArray,
-    fetched_at: TimestampMicrosecondArray,
-    payload_sha1: FixedSizeBinaryArray,
-    text_fp: Int64Array,
-}
-
-impl DocumentsReader {
-    /// Reads the files in order.
-    pub fn new(inputs: impl IntoIterator<Item = impl Into<Input>>) -> DocumentsReader {
-        DocumentsReader { reader: TableReader::new(Table::Documents, inputs) }
-    }
-
-    /// Reads these columns only, and `doc`. The others are empty, zero or none in every row.
-    pub fn only(mut self, columns: &[&'static str]) -> DocumentsReader {
-        let columns: Vec<&'static str> = ["doc"].iter().chain(columns).copied().collect();
-        self.reader = self.reader.columns(&columns);
-        self
-    }
-
-    /// Leaves out row groups without documents of this range; others of the row groups that are read still come.
-    pub fn within(mut self, documents: std::ops::RangeInclusive<u32>) -> DocumentsReader {
-        self.reader = self.reader.within("doc", i64::from(*documents.start())..=i64::from(*documents.end()));
-        self
-    }
-
-    /// The next documents; `None` at the end.
-    pub fn next_batch(&mut self) -> Result<Option<DocumentBatch>, TableError> {
-        let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
-        let columns = Columns { batch: &batch, table: &Table::Documents, file };
-        let rows = batch.num_rows();
-        let read = |name: &str| batch.column_by_name(name).is_some();
-        let strings = |name: &str| {
-            if read(name) { columns.strings(name) } else { Ok(StringArray::new_null(rows)) }
-        };
-        let sizes = |name: &str| {
-            if read(name) { columns.sizes(name) } else { Ok(Int64Array::new_null(rows)) }
-        };
-        Ok(Some(DocumentBatch {
-            doc: columns.ids("doc")?,
-            id: strings("id")?,
-            url: strings("url")?,
-            site: if read("site") { columns.ids("site")? } else { Int64Array::new_null(rows) },
-            source: strings("source")?,
-            offset: sizes("offset")?,
-            media_type: strings("media_type")?,
-            bytes: sizes("bytes")?,
-            tokens: sizes("tokens")?,
-            title: strings("title")?,
-            canonical_url: strings("canonical_url")?,
-            fetched_at: if read("fetched_at") {
-                columns.typed("fetched_at", |array| array.as_primitive_opt::<TimestampMicrosecondType>())?
-            } else {
-                TimestampMicrosecondArray::new_null(rows)
-            },
-            payload_sha1: if read("payload_sha1") {
-                columns.typed("payload_sha1", |array| array.as_fixed_size_binary_opt())?
-            } else {
-                FixedSizeBinaryArray::new_null(20, rows)
-            },
-            text_fp: if read("text_fp") { columns.integers("text_fp")? } else { Int64Array::new_null(rows) },
-            batch,
-        }))
-    }
-}
-
-impl Iterator for DocumentsReader {
-    type Item = Result<DocumentBatch, TableError>;
-
-    fn next(&mut self) -> Option<Result<DocumentBatch, TableError>> {
-        self.next_batch().transpose()
-    }
-}
-
-impl DocumentBatch {
-    /// Number of documents.
-    pub fn len(&self) -> usize {
-        self.doc.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.doc.is_empty()
-    }
-
-    /// The columns as they are.
-    pub fn record_batch(&self) -> &RecordBatch {
-        &self.batch
-    }
-
-    /// A document.
-    ///
-    /// # Panics
-    ///
-    /// When `row` is not below [`DocumentBatch::len`].
-    pub fn row(&self, row: usize) -> DocumentRow<'_> {
-        DocumentRow {
-            doc: id(&self.doc, row),
-            id: text(&self.id, row),
-            url: text(&self.url, row),
-            site: self.site.is_valid(row).then(|| id(&self.site, row)),
-            source: self.source.value(row),
-            offset: self.offset.value(row) as u64,
-            media_type: self.media_type.value(row),
-            bytes: self.bytes.value(row) as u64,
-            tokens: self.tokens.value(row) as u64,
-            title: text(&self.title, row),
-            canonical_url: text(&self.canonical_url, row),
-            fetched_at: self.fetched_at.is_valid(row).then(|| self.fetched_at.value(row)),
-            payload_sha1: if self.payload_sha1.is_valid(row) {
-                self.payload_sha1.value(row).try_into().ok()
-            } else {
-                None
-            },
-            text_fp: self.text_fp.is_valid(row).then(|| self.text_fp.value(row) as u64),
-        }
-    }
-
-    /// A document's number, its source and its offset, and nothing else.
-    ///
-    /// # Panics
-    ///
-    /// When `row` is not below [`DocumentBatch::len`].
-    pub fn place(&self, row: usize) -> (u32, &str, u64) {
-        (id(&self.doc, row), self.source.value(row), self.offset.value(row) as u64)
-    }
-
-    /// All documents of the batch.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = DocumentRow<'_>> {
-        (0..self.len()).map(|row| self.row(row))
-    }
-}
-
-/// Reads `sites`.
-#[derive(Debug)]
-pub struct SitesReader {
-    reader: TableReader,
-}
-
-/// Some sites.
-#[derive(Clone, Debug)]
-pub struct SiteBatch {
-    site: Int64Array,
-    host: StringArray,
-    registered_domain: StringArray,
-}
-
-impl SitesReader {
-    /// Reads the files in order.
-    pub fn new(inputs: impl IntoIterator<Item = impl Into<Input>>) -> SitesReader {
-        SitesReader { reader: TableReader::new(Table::Sites, inputs) }
-    }
-
-    /// Leaves out row groups without sites of this range; others of the row groups that are read still come.
-    pub fn within(mut self, sites: std::ops::RangeInclusive<u32>) -> SitesReader {
-        self.reader = self.reader.within("site", i64::from(*sites.start())..=i64::from(*sites.end()));
-        self
-    }
-
-    /// The next sites; `None` at the end.
-    pub fn next_batch(&mut self) -> Result<Option<SiteBatch>, TableError> {
-        let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
-        let columns = Columns { batch: &batch, table: &Table::Sites, file };
-        let site = columns.ids("site")?;
-        let host = columns.strings("host")?;
-        let registered_domain = columns.strings("registered_domain")?;
-        Ok(Some(SiteBatch { site, host, registered_domain }))
-    }
-}
-
-impl Iterator for SitesReader {
-    type Item = Result<SiteBatch, TableError>;
-
-    fn next(&mut self) -> Option<Result<SiteBatch, TableError>> {
-        self.next_batch().transpose()
-    }
-}
-
-impl SiteBatch {
-    /// Number of sites.
-    pub fn len(&self) -> usize {
-        self.site.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.site.is_empty()
-    }
-
-    /// All sites of the batch.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = SiteRow<'_>> {
-        (0..self.len()).map(|row| SiteRow {
-            site: id(&self.site, row),
-            host: self.host.value(row),
-            registered_domain: text(&self.registered_domain, row),
-        })
     }
 }
 
@@ -334,10 +105,10 @@ impl IdPairsReader {
 }
 
 impl Iterator for IdPairsReader {
-    type Item = Result<(u32, u32), TableError>;
+    type Item = Result<(DocId, DocId), TableError>;
 
     #[inline]
-    fn next(&mut self) -> Option<Result<(u32, u32), TableError>> {
+    fn next(&mut self) -> Option<Result<(DocId, DocId), TableError>> {
         while self.at == self.first.len() {
             match self.fill() {
                 Ok(true) => {}
@@ -345,7 +116,7 @@ impl Iterator for IdPairsReader {
                 Err(error) => return Some(Err(error)),
             }
         }
-        let row = (*self.first.get(self.at)? as u32, *self.second.get(self.at)? as u32);
+        let row = (DocId(*self.first.get(self.at)? as u32), DocId(*self.second.get(self.at)? as u32));
         self.at += 1;
         Some(Ok(row))
     }
@@ -383,7 +154,7 @@ impl ChunksReader {
     }
 
     /// Leaves out row groups without documents of this range; others of the row groups that are read still come.
-    pub fn within(mut self, documents: std::ops::RangeInclusive<u32>) -> ChunksReader {
+    pub fn within(mut self, documents: std::ops::RangeInclusive<DocId>) -> ChunksReader {
         self.reader = self.reader.within("doc", i64::from(*documents.start())..=i64::from(*documents.end()));
         self
     }
@@ -400,13 +171,13 @@ impl ChunksReader {
 
     /// The next document and its fingerprints: the rows that follow each other with one `doc`. Documents without chunks
     /// have no rows and do not come up.
-    pub fn next_group(&mut self) -> Result<Option<(u32, &[u64])>, TableError> {
+    pub fn next_group(&mut self) -> Result<Option<(DocId, &[u64])>, TableError> {
         let doc = self.advance()?;
         Ok(doc.map(|doc| (doc, self.group())))
     }
 
     /// Goes to the next document, whose fingerprints [`ChunksReader::group`] then gives; `None` at the end.
-    pub fn advance(&mut self) -> Result<Option<u32>, TableError> {
+    pub fn advance(&mut self) -> Result<Option<DocId>, TableError> {
         self.gathered.clear();
         self.group = 0..0;
         let mut group_doc = None;
@@ -414,14 +185,14 @@ impl ChunksReader {
             if self.at == self.batch.docs.len() {
                 match self.next_batch()? {
                     Some(batch) => (self.batch, self.at) = (batch, 0),
-                    None => return Ok(group_doc.map(|doc: i64| doc as u32)),
+                    None => return Ok(group_doc.map(|doc: i64| DocId(doc as u32))),
                 }
             }
             let rest = self.batch.docs.get(self.at..).unwrap_or_default();
             let Some(&first) = rest.first() else { continue };
             let doc = *group_doc.get_or_insert(first);
             if doc != first {
-                return Ok(Some(doc as u32));
+                return Ok(Some(DocId(doc as u32)));
             }
             let n = rest.iter().take_while(|other| **other == doc).count();
             let rows = self.at..self.at + n;
@@ -430,11 +201,11 @@ impl ChunksReader {
             if whole && self.gathered.is_empty() {
                 // The usual case: the whole group lies inside the batch, and nothing is copied.
                 self.group = rows;
-                return Ok(Some(doc as u32));
+                return Ok(Some(DocId(doc as u32)));
             }
             self.gathered.extend_from_slice(self.batch.fps.get(rows).unwrap_or_default());
             if whole {
-                return Ok(Some(doc as u32));
+                return Ok(Some(DocId(doc as u32)));
             }
         }
     }
@@ -469,7 +240,7 @@ macro_rules! list_reader {
             }
 
             /// Leaves out row groups without documents of this range; others of the row groups that are read still come.
-            pub fn within(mut self, documents: std::ops::RangeInclusive<u32>) -> $name {
+            pub fn within(mut self, documents: std::ops::RangeInclusive<DocId>) -> $name {
                 self.reader = self.reader.within("doc", i64::from(*documents.start())..=i64::from(*documents.end()));
                 self
             }
@@ -480,14 +251,14 @@ macro_rules! list_reader {
             }
 
             /// The next document and its list; `None` at the end.
-            pub fn next_row(&mut self) -> Result<Option<(u32, &[$unsigned])>, TableError> {
+            pub fn next_row(&mut self) -> Result<Option<(DocId, &[$unsigned])>, TableError> {
                 if self.at == self.docs.len() && !self.fill()? {
                     return Ok(None);
                 }
                 let (row, len) = (self.at, self.len.unwrap_or(0));
                 self.at += 1;
                 let doc = self.docs.get(row).copied().unwrap_or(0);
-                Ok(Some((doc as u32, self.values.get(row * len..(row + 1) * len).unwrap_or_default())))
+                Ok(Some((DocId(doc as u32), self.values.get(row * len..(row + 1) * len).unwrap_or_default())))
             }
 
             fn fill(&mut self) -> Result<bool, TableError> {

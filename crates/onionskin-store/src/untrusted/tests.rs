@@ -4,6 +4,7 @@ use crate::table::{
     ChunksWriter, DocumentRow, DocumentsWriter, FeaturesWriter, IdPairsWriter, PartParams, PartWriter,
     SiteRow, SitesWriter, SketchesWriter,
 };
+use onionskin_core::{DocId, SiteId};
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
@@ -29,7 +30,7 @@ static FILES: LazyLock<Vec<(Table, Vec<u8>)>> = LazyLock::new(|| {
             for doc in 0..20 {
                 let url = format!("http://example.org/{doc}");
                 let row = DocumentRow {
-                    doc,
+                    doc: DocId(doc),
                     url: Some(&url),
                     source: "a",
                     media_type: "text/html",
@@ -44,27 +45,27 @@ static FILES: LazyLock<Vec<(Table, Vec<u8>)>> = LazyLock::new(|| {
         }
         Table::Sites => {
             let mut writer = SitesWriter::new(part(table));
-            writer.push(&SiteRow { site: 1, host: "example.org", registered_domain: None }).unwrap();
+            writer.push(&SiteRow { site: SiteId(1), host: "example.org", registered_domain: None }).unwrap();
             writer.finish(false).unwrap()
         }
         Table::Links => {
             let mut writer = IdPairsWriter::new(part(table));
-            (0..100).for_each(|i| writer.push(i / 3, i).unwrap());
+            (0..100).for_each(|i| writer.push(DocId(i / 3), DocId(i)).unwrap());
             writer.finish(false).unwrap()
         }
         Table::Chunks(_) => {
             let mut writer = ChunksWriter::new(part(table));
-            (0..20).for_each(|doc| writer.push(doc, &[u64::from(doc) << 33, 5, 6]).unwrap());
+            (0..20).for_each(|doc| writer.push(DocId(doc), &[u64::from(doc) << 33, 5, 6]).unwrap());
             writer.finish(false).unwrap()
         }
         Table::Sketches { .. } => {
             let mut writer = SketchesWriter::new(part(table));
-            (0..20).for_each(|doc| writer.push(doc, &[doc, 2, 3, u32::MAX]).unwrap());
+            (0..20).for_each(|doc| writer.push(DocId(doc), &[doc, 2, 3, u32::MAX]).unwrap());
             writer.finish(false).unwrap()
         }
         _ => {
             let mut writer = FeaturesWriter::new(part(table));
-            (0..20).for_each(|doc| writer.push(doc, &[u64::from(doc), 2, 3, 4, 5, u64::MAX]).unwrap());
+            (0..20).for_each(|doc| writer.push(DocId(doc), &[u64::from(doc), 2, 3, 4, 5, u64::MAX]).unwrap());
             writer.finish(false).unwrap()
         }
     };

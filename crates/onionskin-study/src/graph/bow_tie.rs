@@ -12,7 +12,7 @@
 //! one number a document of Pearce 2016). They come out with the last ones first, so that what is reached from where, and what reaches it, is handed on from
 //! component to component in that order, and links are never needed the other way round.
 
-use onionskin_core::UnionFind;
+use onionskin_core::{DocId, UnionFind};
 
 use super::{GraphError, LinkGraph};
 
@@ -63,8 +63,8 @@ pub struct BowTie {
 
 impl BowTie {
     /// The part of a document; `Disconnected` beyond the end.
-    pub fn part(&self, doc: u32) -> Part {
-        self.parts.get(doc as usize).copied().unwrap_or(Part::Disconnected)
+    pub fn part(&self, doc: DocId) -> Part {
+        self.parts.get(doc.index()).copied().unwrap_or(Part::Disconnected)
     }
 
     /// The parts of all documents.
@@ -78,8 +78,8 @@ impl BowTie {
     }
 
     /// The documents of a part, ascending.
-    pub fn documents(&self, part: Part) -> impl Iterator<Item = u32> + '_ {
-        (0..).zip(&self.parts).filter(move |(_, is)| **is == part).map(|(doc, _)| doc)
+    pub fn documents(&self, part: Part) -> impl Iterator<Item = DocId> + '_ {
+        DocId::MIN.onward().zip(&self.parts).filter(move |(_, is)| **is == part).map(|(doc, _)| doc)
     }
 
     /// Strongly connected components; a document that is in no circle is one.
@@ -165,7 +165,7 @@ fn part_of(flags: u8) -> Part {
 fn strong_components(graph: &mut LinkGraph) -> Result<(Vec<u32>, u32), GraphError> {
     /// A document on the path.
     struct Step {
-        doc: u32,
+        doc: DocId,
         /// The link to follow next.
         next: u32,
         /// Whether it is not known to reach anything before it.
@@ -175,14 +175,14 @@ fn strong_components(graph: &mut LinkGraph) -> Result<(Vec<u32>, u32), GraphErro
     let mut number = vec![0u32; nodes as usize];
     let mut path: Vec<Step> = Vec::new();
     // Documents that were left and reach something that is still on the path.
-    let mut waiting: Vec<u32> = Vec::new();
+    let mut waiting: Vec<DocId> = Vec::new();
     let mut component = nodes;
     let mut place = 1;
-    for start in 0..nodes {
-        if number[start as usize] != 0 {
+    for start in DocId::range(0..nodes) {
+        if number[start.index()] != 0 {
             continue;
         }
-        number[start as usize] = place;
+        number[start.index()] = place;
         place += 1;
         path.push(Step { doc: start, next: 0, is_root: true });
         while let Some(step) = path.last_mut() {
@@ -190,10 +190,10 @@ fn strong_components(graph: &mut LinkGraph) -> Result<(Vec<u32>, u32), GraphErro
             let targets = graph.some_targets(doc, step.next)?;
             if !targets.is_empty() {
                 let mut deeper = None;
-                let mut lowest = number[doc as usize];
+                let mut lowest = number[doc.index()];
                 for target in targets {
                     step.next += 1;
-                    match number[*target as usize] {
+                    match number[target.index()] {
                         0 => {
                             deeper = Some(*target);
                             break;
@@ -205,32 +205,32 @@ fn strong_components(graph: &mut LinkGraph) -> Result<(Vec<u32>, u32), GraphErro
                         _ => {}
                     }
                 }
-                number[doc as usize] = lowest;
+                number[doc.index()] = lowest;
                 if let Some(target) = deeper {
-                    number[target as usize] = place;
+                    number[target.index()] = place;
                     place += 1;
                     path.push(Step { doc: target, next: 0, is_root: true });
                 }
                 continue;
             }
             if step.is_root {
-                let own = number[doc as usize];
-                while let Some(member) = waiting.pop_if(|member| number[*member as usize] >= own) {
-                    number[member as usize] = component;
+                let own = number[doc.index()];
+                while let Some(member) = waiting.pop_if(|member| number[member.index()] >= own) {
+                    number[member.index()] = component;
                     place -= 1;
                 }
-                number[doc as usize] = component;
+                number[doc.index()] = component;
                 place -= 1;
                 component -= 1;
             } else {
                 waiting.push(doc);
             }
-            let reached = number[doc as usize];
+            let reached = number[doc.index()];
             path.pop();
             if let Some(before) = path.last_mut()
-                && reached < number[before.doc as usize]
+                && reached < number[before.doc.index()]
             {
-                number[before.doc as usize] = reached;
+                number[before.doc.index()] = reached;
                 before.is_root = false;
             }
         }
@@ -241,7 +241,7 @@ fn strong_components(graph: &mut LinkGraph) -> Result<(Vec<u32>, u32), GraphErro
 
 /// The documents of every component: four bytes a document and four a component.
 struct Members {
-    docs: Vec<u32>,
+    docs: Vec<DocId>,
     /// Where each component ends in them.
     ends: Vec<u32>,
 }
@@ -255,8 +255,8 @@ impl Members {
             // Where it begins, for now; filling moves it to where it ends.
             sum += std::mem::replace(end, sum);
         }
-        let mut docs = vec![0; component.len()];
-        for (doc, c) in (0..).zip(component) {
+        let mut docs = vec![DocId::MIN; component.len()];
+        for (doc, c) in DocId::MIN.onward().zip(component) {
             let place = &mut ends[*c as usize];
             docs[*place as usize] = doc;
             *place += 1;
@@ -264,7 +264,7 @@ impl Members {
         Members { docs, ends }
     }
 
-    fn of(&self, c: u32) -> &[u32] {
+    fn of(&self, c: u32) -> &[DocId] {
         let start = if c == 0 { 0 } else { self.ends[c as usize - 1] };
         &self.docs[start as usize..self.ends[c as usize] as usize]
     }
@@ -288,7 +288,7 @@ impl Members {
         mut see: impl FnMut(usize),
     ) -> Result<(), GraphError> {
         for doc in self.of(c) {
-            graph.targets(*doc)?.iter().for_each(|target| see(*target as usize));
+            graph.targets(*doc)?.iter().for_each(|target| see(target.index()));
         }
         Ok(())
     }
@@ -301,7 +301,7 @@ fn weak_component(
 ) -> Result<(impl Fn(usize) -> bool + use<>, u64), GraphError> {
     let nodes = graph.nodes();
     let mut sets = UnionFind::new(nodes);
-    for doc in 0..nodes {
+    for doc in DocId::range(0..nodes) {
         for target in graph.targets(doc)? {
             sets.join(doc, *target);
         }
@@ -309,7 +309,7 @@ fn weak_component(
     let roots = sets.into_roots();
     let mut sizes = vec![0u32; nodes as usize];
     for root in &roots {
-        sizes[*root as usize] += 1;
+        sizes[root.index()] += 1;
     }
     let largest = sizes.into_iter().max().unwrap_or(0);
     let wanted = with.map(|doc| roots[doc]);

@@ -1,5 +1,6 @@
 //! What a crawler reaches that follows links.
 
+use onionskin_core::DocId;
 use onionskin_similar::Bits;
 
 use super::{GraphError, LinkGraph};
@@ -13,7 +14,7 @@ pub struct Crawl {
 
 impl Crawl {
     /// Whether a document was reached.
-    pub fn reached(&self, doc: u32) -> bool {
+    pub fn reached(&self, doc: DocId) -> bool {
         self.reached.get(doc)
     }
 
@@ -36,12 +37,12 @@ impl Crawl {
 /// Follows all links from the seeds on, those that are near first (Pereira et al. 2006, section 4.1). Seeds that come twice count once.
 ///
 /// Takes one bit a document and, at worst, eight bytes for each document that is reached.
-pub fn crawl(graph: &mut LinkGraph, seeds: impl IntoIterator<Item = u32>) -> Result<Crawl, GraphError> {
+pub fn crawl(graph: &mut LinkGraph, seeds: impl IntoIterator<Item = DocId>) -> Result<Crawl, GraphError> {
     let nodes = graph.nodes();
     let mut reached = Bits::new(u64::from(nodes));
     let mut here = Vec::new();
     for doc in seeds {
-        if doc >= nodes {
+        if doc.get() >= nodes {
             return Err(GraphError::NoSuchDocument { doc, nodes });
         }
         if !reached.get(doc) {

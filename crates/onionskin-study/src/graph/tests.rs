@@ -2,14 +2,16 @@ use super::*;
 use onionskin_core::SplitMix64;
 use proptest::prelude::*;
 
+/// Links by the numbers of their documents.
+fn ids(links: &[(u32, u32)]) -> impl Iterator<Item = Result<(DocId, DocId), Infallible>> {
+    links.iter().map(|(src, dest)| Ok((DocId(*src), DocId(*dest))))
+}
+
 /// In memory and from a file.
 fn both(nodes: u32, links: &[(u32, u32)], dir: &Path) -> [LinkGraph; 2] {
     let mut links = links.to_vec();
     links.sort_unstable();
-    [u64::MAX, 0].map(|limit| {
-        let links = links.iter().copied().map(Ok::<_, Infallible>);
-        LinkGraph::build(nodes, links, limit, dir).unwrap()
-    })
+    [u64::MAX, 0].map(|limit| LinkGraph::build(nodes, ids(&links), limit, dir).unwrap())
 }
 
 /// `closure[a][b]`: b is reached from a by some links, or none.
@@ -109,8 +111,8 @@ proptest! {
         let seeds: Vec<u32> = seeds.into_iter().filter(|seed| *seed < nodes).collect();
         let expected = naive_depths(nodes, &links, &seeds);
         for mut graph in both(nodes, &links, dir.path()) {
-            let crawl = crawl(&mut graph, seeds.iter().copied()).unwrap();
-            for (doc, depth) in (0..nodes).zip(&expected) {
+            let crawl = crawl(&mut graph, seeds.iter().copied().map(DocId)).unwrap();
+            for (doc, depth) in DocId::range(0..nodes).zip(&expected) {
                 prop_assert_eq!(crawl.reached(doc), depth.is_some());
             }
             for (depth, count) in crawl.by_depth().iter().enumerate() {
@@ -132,7 +134,7 @@ fn every_part_is_found() {
     for mut graph in both(10, &links, dir.path()) {
         let bow = bow_tie(&mut graph).unwrap();
         assert_eq!(bow.parts(), expected);
-        assert_eq!((bow.strong_components(), bow.largest_weak(), bow.part(99)), (9, 8, Disconnected));
+        assert_eq!((bow.strong_components(), bow.largest_weak(), bow.part(DocId(99))), (9, 8, Disconnected));
     }
 }
 
@@ -140,7 +142,7 @@ fn every_part_is_found() {
 fn of_two_largest_components_the_one_with_the_smallest_document_is_the_core() {
     let dir = tempfile::tempdir().unwrap();
     let [mut graph, _] = both(6, &[(5, 1), (1, 5), (2, 3), (3, 2), (1, 2), (0, 4)], dir.path());
-    assert_eq!(bow_tie(&mut graph).unwrap().documents(Part::Core).collect::<Vec<_>>(), [1, 5]);
+    assert_eq!(bow_tie(&mut graph).unwrap().documents(Part::Core).collect::<Vec<_>>(), [DocId(1), DocId(5)]);
 }
 
 #[test]
@@ -150,7 +152,7 @@ fn nothing_and_nothing_linked() {
         let bow = bow_tie(&mut graph).unwrap();
         assert_eq!(facts(&bow), (vec![], 0, 0));
         assert!(crawl(&mut graph, []).unwrap().by_depth().is_empty());
-        assert!(graph.targets(0).is_err());
+        assert!(graph.targets(DocId(0)).is_err());
     }
     for mut graph in both(3, &[], dir.path()) {
         let bow = bow_tie(&mut graph).unwrap();
@@ -163,13 +165,13 @@ fn a_chain_of_a_million_needs_no_deep_stack() {
     let n = 1_000_000;
     let dir = tempfile::tempdir().unwrap();
     // There and back again at the end: one component out of all but the first.
-    let links = (0..n).map(|doc| if doc + 1 < n { (doc, doc + 1) } else { (doc, 1) });
+    let links: Vec<(u32, u32)> =
+        (0..n).map(|doc| if doc + 1 < n { (doc, doc + 1) } else { (doc, 1) }).collect();
     for limit in [u64::MAX, 0] {
-        let mut graph =
-            LinkGraph::build(n, links.clone().map(Ok::<_, Infallible>), limit, dir.path()).unwrap();
+        let mut graph = LinkGraph::build(n, ids(&links), limit, dir.path()).unwrap();
         let bow = bow_tie(&mut graph).unwrap();
         assert_eq!((bow.count(Part::In), bow.count(Part::Core)), (1, u64::from(n) - 1));
-        assert_eq!(crawl(&mut graph, [0]).unwrap().by_depth().len(), n as usize);
+        assert_eq!(crawl(&mut graph, [DocId(0)]).unwrap().by_depth().len(), n as usize);
     }
 }
 
@@ -200,9 +202,7 @@ fn targets_are_the_same_in_any_order_and_within_the_limit() {
     let dir = tempfile::tempdir().unwrap();
     let work = dir.path().join("made/when/needed");
     let offsets = 8 * (u64::from(nodes) + 1);
-    let build = |limit| {
-        LinkGraph::build(nodes, links.iter().copied().map(Ok::<_, Infallible>), limit, &work).unwrap()
-    };
+    let build = |limit| LinkGraph::build(nodes, ids(&links), limit, &work).unwrap();
     let mut memory = build(offsets + 4 * distinct);
     assert!(!work.exists(), "a graph that fits writes nothing");
     let mut file = build(offsets + 4 * distinct - 1);
@@ -212,13 +212,14 @@ fn targets_are_the_same_in_any_order_and_within_the_limit() {
     for step in 0..3 * nodes {
         // Once through in order, then by chance.
         let doc = if step < nodes { step } else { rng.next_u32() % nodes };
-        let expected: Vec<u32> = {
+        let expected: Vec<DocId> = {
             let from = links.partition_point(|(src, _)| *src < doc);
-            let mut dests: Vec<u32> =
-                links[from..].iter().take_while(|(src, _)| *src == doc).map(|(_, dest)| *dest).collect();
+            let here = links[from..].iter().take_while(|(src, _)| *src == doc);
+            let mut dests: Vec<DocId> = here.map(|(_, dest)| DocId(*dest)).collect();
             dests.dedup();
             dests
         };
+        let doc = DocId(doc);
         assert_eq!(memory.targets(doc).unwrap(), expected, "document {doc}");
         assert_eq!(file.targets(doc).unwrap(), expected, "document {doc}");
         assert_eq!(file.degree(doc).unwrap() as usize, expected.len());
@@ -233,17 +234,18 @@ fn targets_are_the_same_in_any_order_and_within_the_limit() {
 #[test]
 fn what_is_not_a_sorted_list_of_links_is_refused() {
     let dir = tempfile::tempdir().unwrap();
-    let build = |links: &[(u32, u32)]| {
-        LinkGraph::build(3, links.iter().copied().map(Ok::<_, Infallible>), 1 << 20, dir.path())
-    };
-    assert!(matches!(build(&[(1, 2), (1, 1)]), Err(GraphError::OutOfOrder { src: 1, dest: 1 })));
+    let build = |links: &[(u32, u32)]| LinkGraph::build(3, ids(links), 1 << 20, dir.path());
+    assert!(matches!(
+        build(&[(1, 2), (1, 1)]),
+        Err(GraphError::OutOfOrder { src: DocId(1), dest: DocId(1) })
+    ));
     assert!(matches!(build(&[(1, 2), (0, 1)]), Err(GraphError::OutOfOrder { .. })));
-    assert!(matches!(build(&[(1, 3)]), Err(GraphError::NoSuchDocument { doc: 3, nodes: 3 })));
-    assert!(matches!(build(&[(7, 0)]), Err(GraphError::NoSuchDocument { doc: 7, .. })));
+    assert!(matches!(build(&[(1, 3)]), Err(GraphError::NoSuchDocument { doc: DocId(3), nodes: 3 })));
+    assert!(matches!(build(&[(7, 0)]), Err(GraphError::NoSuchDocument { doc: DocId(7), .. })));
     let mut graph = build(&[(0, 1)]).unwrap();
-    assert!(matches!(crawl(&mut graph, [3]), Err(GraphError::NoSuchDocument { doc: 3, .. })));
+    assert!(matches!(crawl(&mut graph, [DocId(3)]), Err(GraphError::NoSuchDocument { doc: DocId(3), .. })));
     let failed = [Err(IoError::new("reading", "links", std::io::ErrorKind::UnexpectedEof.into()).into())];
-    let failed: [Result<(u32, u32), TableError>; 1] = failed;
+    let failed: [Result<(DocId, DocId), TableError>; 1] = failed;
     assert!(matches!(LinkGraph::build(3, failed, 0, dir.path()), Err(GraphError::Table(_))));
 }
 
@@ -254,7 +256,7 @@ fn a_file_that_was_changed_is_an_error() {
     let path = fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap().path();
     let file = File::options().write(true).open(&path).unwrap();
     file.write_all_at(&7u32.to_le_bytes(), 4).unwrap();
-    assert!(matches!(graph.targets(0), Err(GraphError::Changed { .. })));
+    assert!(matches!(graph.targets(DocId(0)), Err(GraphError::Changed { .. })));
     file.set_len(0).unwrap();
     assert!(matches!(bow_tie(&mut graph), Err(GraphError::Io(_))));
 }

@@ -1,5 +1,5 @@
 use super::*;
-use onionskin_core::SplitMix64;
+use onionskin_core::{DocId, SplitMix64};
 use proptest::prelude::*;
 
 /// Sizes of clusters and the number of documents, in clusters or not.
@@ -43,7 +43,7 @@ impl Population {
         for size in &self.sizes {
             let members = doc..doc + *size as u32;
             doc = members.end;
-            let first = members.map(|doc| subcollection(doc, of, seed)).min().unwrap();
+            let first = members.map(|doc| subcollection(DocId(doc), of, seed)).min().unwrap();
             growth.add(*size, first);
         }
         growth
@@ -61,20 +61,21 @@ fn covers(interval: Interval, truth: f64) -> bool {
 
 #[test]
 fn subcollections_are_frozen_and_even() {
-    let firsts: Vec<u32> = (0..10).map(|doc| subcollection(doc, 50, 0)).collect();
+    let firsts: Vec<u32> = (0..10).map(|doc| subcollection(DocId(doc), 50, 0)).collect();
     // Estimates of finished searches were made with these.
     assert_eq!(firsts, [28, 41, 20, 0, 7, 27, 39, 25, 25, 15]);
-    assert!(subcollection(7, 0, 3) == 0 && subcollection(7, 1, 3) == 0);
+    assert!(subcollection(DocId(7), 0, 3) == 0 && subcollection(DocId(7), 1, 3) == 0);
     for (of, seed) in [(7u32, 1u64), (50, 2), (50, 3)] {
         let mut counts = vec![0f64; of as usize];
         let n = 100_000u32;
-        (0..n).for_each(|doc| counts[subcollection(doc, of, seed) as usize] += 1.0);
+        (0..n).for_each(|doc| counts[subcollection(DocId(doc), of, seed) as usize] += 1.0);
         let expected = f64::from(n) / f64::from(of);
         let chi2: f64 = counts.iter().map(|count| (count - expected).powi(2) / expected).sum();
         let free = f64::from(of - 1);
         assert!((chi2 - free).abs() < 4.0 * (2.0 * free).sqrt(), "chi² {chi2} of {of}, seed {seed}");
         // Neighbours are strangers: they meet as often as any two.
-        let meet = (1..n).filter(|d| subcollection(*d, of, seed) == subcollection(d - 1, of, seed)).count();
+        let part = |doc| subcollection(DocId(doc), of, seed);
+        let meet = (1..n).filter(|d| part(*d) == part(d - 1)).count();
         let deviation = (expected * (1.0 - 1.0 / f64::from(of))).sqrt();
         assert!((meet as f64 - expected).abs() < 4.0 * deviation, "{meet} of {expected}, seed {seed}");
     }
@@ -134,7 +135,7 @@ fn other_sums_are_unbiased_too() {
         for (at, size) in population.sizes.iter().enumerate() {
             let mut members = doc..doc + *size as u32;
             doc = members.end;
-            if members.any(|doc| subcollection(doc, 10, seed) < 3) {
+            if members.any(|doc| subcollection(DocId(doc), 10, seed) < 3) {
                 sample.add(value(at, *size), *size, 1);
             }
         }

@@ -7,14 +7,14 @@ use super::*;
 const SEED: u64 = 7;
 
 /// A document, its original if it is in a cluster, and what else is known of it.
-type Known = (Option<u32>, Member);
+type Known = (Option<DocId>, Member);
 
 fn tallied(documents: &[Known], sites: usize) -> (LevelCounts, Vec<SiteCounts>) {
     let texts = documents.iter().filter(|(_, member)| member.has_text);
     let connected = texts.clone().filter(|(_, member)| member.connected).count() as u64;
     let mut tally =
         Tally::new(texts.count() as u64, connected, 4, SEED).with_sites(vec![SiteCounts::default(); sites]);
-    let mut sorted: Vec<(u32, u32, Member)> = documents
+    let mut sorted: Vec<(DocId, Option<SiteId>, Member)> = documents
         .iter()
         .filter_map(|(original, member)| Some(((*original)?, member.site, *member)))
         .collect();
@@ -27,7 +27,7 @@ fn tallied(documents: &[Known], sites: usize) -> (LevelCounts, Vec<SiteCounts>) 
 
 /// The same from the definitions, with every cluster in memory.
 fn naive_part(documents: &[Known], within: impl Fn(&Member) -> bool) -> PartCounts {
-    let mut clusters: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut clusters: BTreeMap<DocId, u64> = BTreeMap::new();
     let mut counts = PartCounts::default();
     for (original, member) in documents.iter().filter(|(_, member)| within(member)) {
         counts.documents += u64::from(member.has_text || original.is_some());
@@ -47,19 +47,19 @@ fn naive_part(documents: &[Known], within: impl Fn(&Member) -> bool) -> PartCoun
 fn web() -> impl Strategy<Value = Vec<Known>> {
     let document = (0u32..6, 0u32..4, any::<bool>(), 0usize..6, 0u8..10, 0u64..100);
     prop::collection::vec(document, 0..40).prop_map(|rows| {
-        let mut firsts: BTreeMap<u32, u32> = BTreeMap::new();
+        let mut firsts: BTreeMap<u32, DocId> = BTreeMap::new();
         let mut sizes: BTreeMap<u32, u32> = BTreeMap::new();
-        for (doc, row) in (0..).zip(&rows) {
+        for (doc, row) in DocId::MIN.onward().zip(&rows) {
             firsts.entry(row.0).or_insert(doc);
             *sizes.entry(row.0).or_insert(0) += 1;
         }
-        let known = |(doc, row): (u32, &(u32, u32, bool, usize, u8, u64))| {
+        let known = |(doc, row): (DocId, &(u32, u32, bool, usize, u8, u64))| {
             let (cluster, site, connected, part, text, bytes) = *row;
             let original = (cluster > 0 && sizes[&cluster] > 1).then(|| firsts[&cluster]);
             let (part, has_text) = (Part::ALL[part], text > 0);
-            (original, Member { doc, site, connected, part, has_text, bytes })
+            (original, Member { doc, site: Some(SiteId(site)), connected, part, has_text, bytes })
         };
-        (0..).zip(&rows).map(known).collect()
+        DocId::MIN.onward().zip(&rows).map(known).collect()
     })
 }
 
@@ -70,7 +70,7 @@ proptest! {
         prop_assert_eq!(&counts.whole, &naive_part(&documents, |_| true));
         prop_assert_eq!(&counts.connected, &naive_part(&documents, |member| member.connected));
         prop_assert_eq!(&counts.disconnected, &naive_part(&documents, |member| !member.connected));
-        let mut clusters: BTreeMap<u32, Vec<Member>> = BTreeMap::new();
+        let mut clusters: BTreeMap<DocId, Vec<Member>> = BTreeMap::new();
         for (original, member) in &documents {
             if let Some(original) = original {
                 clusters.entry(*original).or_default().push(*member);
@@ -92,7 +92,7 @@ proptest! {
         prop_assert_eq!(total(|class| class.cross_site_duplicates), on_site(false));
         let one_site = clusters.values().filter(|members| members.iter().map(|member| member.site).collect::<BTreeSet<_>>().len() == 1).count() as u64;
         prop_assert_eq!(total(|class| class.one_site), one_site);
-        for (site, counts) in (0..).zip(&sites) {
+        for (site, counts) in SiteId::MIN.onward().map(Some).zip(&sites) {
             let here = || clusters.iter().flat_map(|(original, members)| {
                 let wide = members.iter().any(|member| member.site != site);
                 members.iter().filter(move |member| member.site == site).map(move |member| (*original, member, wide))

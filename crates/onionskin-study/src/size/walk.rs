@@ -19,6 +19,8 @@ use onionskin_store::{MemoryBudget, TableError};
 
 use super::random::Dice;
 use super::statistics::{Estimate, Interval, ks_limit, normal_quantile};
+use onionskin_core::DocId;
+
 use crate::graph::{GraphError, LinkGraph};
 
 /// How a walk goes on.
@@ -57,7 +59,7 @@ const BURN_IN: f64 = 0.1;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Walked {
     /// The sample: different pages, ascending.
-    pub sample: Vec<u32>,
+    pub sample: Vec<DocId>,
     /// Different pages that were visited.
     pub visited: u64,
     /// Pages of each walk's sample.
@@ -106,14 +108,14 @@ impl From<TableError> for WalkError {
 /// When links cannot be read or sorted, or there are none.
 pub fn walk(
     nodes: u32,
-    links: impl IntoIterator<Item = Result<(u32, u32), TableError>>,
+    links: impl IntoIterator<Item = Result<(DocId, DocId), TableError>>,
     params: &WalkParams,
     memory: MemoryBudget,
     work_dir: &std::path::Path,
 ) -> Result<Walked, WalkError> {
     let mut in_links = vec![0u32; nodes as usize];
-    let mut count = |dest: u32| {
-        if let Some(n) = in_links.get_mut(dest as usize) {
+    let mut count = |dest: DocId| {
+        if let Some(n) = in_links.get_mut(dest.index()) {
             *n = n.saturating_add(1);
         }
     };
@@ -129,7 +131,7 @@ pub fn walk(
         }
         Rule::Metropolis => {
             let params = SortParams::new(work_dir, memory.share(1, 4)).dedup();
-            let mut sorter = Sorter::<(u32, u32)>::new(params)?;
+            let mut sorter = Sorter::<(DocId, DocId)>::new(params)?;
             for link in links {
                 let (src, dest) = link?;
                 count(dest);
@@ -153,7 +155,7 @@ pub fn walk(
     }
     let mut dice = Dice::new(params.seed);
     let mut visited = BTreeSet::new();
-    let mut caught: [BTreeSet<u32>; 2] = Default::default();
+    let mut caught: [BTreeSet<DocId>; 2] = Default::default();
     for caught in &mut caught {
         let mut dice = Dice::new(dice.next_u64());
         let seen = match params.rule {
@@ -168,15 +170,15 @@ pub fn walk(
 
 /// What one walk saw.
 struct Seen {
-    visited: Vec<u32>,
-    taken: Vec<u32>,
+    visited: Vec<DocId>,
+    taken: Vec<DocId>,
 }
 
 /// A page that a walk can begin with. Pages without links are passed over, as far as there are others.
-fn start(graph: &LinkGraph, dice: &mut Dice) -> Result<u32, GraphError> {
-    let mut page = 0;
+fn start(graph: &LinkGraph, dice: &mut Dice) -> Result<DocId, GraphError> {
+    let mut page = DocId::MIN;
     for _ in 0..10_000 {
-        page = dice.index(graph.nodes() as usize) as u32;
+        page = DocId::at(dice.index(graph.nodes() as usize));
         if graph.degree(page)? > 0 {
             break;
         }
@@ -185,8 +187,8 @@ fn start(graph: &LinkGraph, dice: &mut Dice) -> Result<u32, GraphError> {
 }
 
 fn jumping(graph: &mut LinkGraph, params: &WalkParams, dice: &mut Dice) -> Result<Seen, GraphError> {
-    let mut known: Vec<u32> = Vec::new();
-    let mut visits: HashMap<u32, u32> = HashMap::new();
+    let mut known: Vec<DocId> = Vec::new();
+    let mut visits: HashMap<DocId, u32> = HashMap::new();
     for _ in 0..params.seeds.max(1) {
         let page = start(graph, dice)?;
         if visits.insert(page, 0).is_none() {
@@ -257,8 +259,8 @@ fn metropolis(graph: &mut LinkGraph, params: &WalkParams, dice: &mut Dice) -> Re
 }
 
 /// Compares the sample with all pages.
-fn judge(caught: &[BTreeSet<u32>; 2], visited: u64, in_links: &[u32], params: &WalkParams) -> Walked {
-    let sample: Vec<u32> = caught[0].union(&caught[1]).copied().collect();
+fn judge(caught: &[BTreeSet<DocId>; 2], visited: u64, in_links: &[u32], params: &WalkParams) -> Walked {
+    let sample: Vec<DocId> = caught[0].union(&caught[1]).copied().collect();
     let recaught = caught[0].intersection(&caught[1]).count() as u64;
     let counts = [caught[0].len() as u64, caught[1].len() as u64];
     // Pages by links pointing at them: of all, and of the sample.
@@ -266,7 +268,7 @@ fn judge(caught: &[BTreeSet<u32>; 2], visited: u64, in_links: &[u32], params: &W
     for n in in_links {
         by_links.entry(*n).or_default()[0] += 1;
     }
-    let links_of = |page: &u32| in_links.get(*page as usize).copied().unwrap_or(0);
+    let links_of = |page: &DocId| in_links.get(page.index()).copied().unwrap_or(0);
     for page in &sample {
         by_links.entry(links_of(page)).or_default()[1] += 1;
     }

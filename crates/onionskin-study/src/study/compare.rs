@@ -9,11 +9,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::findings::Level;
-use crate::replication::{NO_SITE, PartCounts};
+use crate::replication::PartCounts;
 use crate::report::{Changes, Fate, MirrorChanges, SiteChanges};
+use onionskin_core::{DocId, Packed, SiteId};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::schema::LevelName;
 use onionskin_store::sort::{SortParams, Sorter};
+use onionskin_store::table::document::{Doc, Site, TextFp, Url};
 use onionskin_store::{Atlas, MemoryBudget, TableName};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -38,7 +40,7 @@ pub struct CompareParams {
 const LISTED: usize = 50;
 
 /// Address, crawl (0, 1), document; text; flags and site.
-type ByAddress = ((u128, u8, u32), u64, (u8, u32));
+type ByAddress = ((u128, u8, DocId), u64, (u8, Packed<SiteId>));
 const HAS_TEXT: u8 = 1;
 const IS_COPIED: u8 = 2;
 /// Text, and who speaks of it: crawls that have it before addresses that ask.
@@ -85,23 +87,21 @@ pub fn compare(params: &CompareParams, progress: &dyn Progress) -> Result<Change
         let mut copies = SortedCursor::new(study.copies(atlas, &level)?);
         let [documents, without] =
             [&mut changes.documents, &mut changes.without_address].map(|of| &mut of[usize::from(side)]);
-        for batch in atlas.documents()?.only(&["url", "site", "text_fp"]) {
-            for row in batch?.rows() {
+        for batch in atlas.documents()?.select::<(Doc, Url, Site, TextFp)>() {
+            for (here, url, site, text_fp) in batch?.rows() {
                 *documents += 1;
-                let copied =
-                    copies.next_if(|(doc, _)| *doc <= row.doc)?.is_some_and(|(doc, _)| doc == row.doc);
-                if let Some(text) = row.text_fp {
+                let copied = copies.next_if(|(doc, _)| *doc <= here)?.is_some_and(|(doc, _)| doc == here);
+                if let Some(text) = text_fp {
                     by_text.push((text, side))?;
                 }
-                let Some(url) = row.url else {
+                let Some(url) = url else {
                     *without += 1;
                     continue;
                 };
-                let flags =
-                    if row.text_fp.is_some() { HAS_TEXT } else { 0 } | if copied { IS_COPIED } else { 0 };
-                let site = row.site.and_then(|site| numbers.get(site as usize)).copied().unwrap_or(NO_SITE);
-                let key = (xxh3_128(url.as_bytes()), side, row.doc);
-                by_address.push((key, row.text_fp.unwrap_or(0), (flags, site)))?;
+                let flags = if text_fp.is_some() { HAS_TEXT } else { 0 } | if copied { IS_COPIED } else { 0 };
+                let site = site.and_then(|site| numbers.get(site.index())).copied();
+                let key = (xxh3_128(url.as_bytes()), side, here);
+                by_address.push((key, text_fp.unwrap_or(0), (flags, site.into())))?;
             }
         }
     }
@@ -152,7 +152,7 @@ fn add(
     };
     let site = group.iter().flatten().map(|(_, _, (_, site))| *site).next();
     let mut none = [0; 4];
-    let of_site = site.and_then(|site| pages.get_mut(site as usize)).unwrap_or(&mut none);
+    let of_site = site.and_then(|site| pages.get_mut(site.get()?.index())).unwrap_or(&mut none);
     for (side, there) in group.iter().map(Option::is_some).enumerate() {
         changes.addresses[side] += u64::from(there);
         of_site[side] += u64::from(there);
@@ -195,20 +195,20 @@ fn add(
 /// Hosts of both crawls under one number.
 #[derive(Default)]
 struct Sites {
-    numbers: BTreeMap<String, u32>,
+    numbers: BTreeMap<String, SiteId>,
     hosts: Vec<String>,
 }
 
 impl Sites {
     /// The numbers of the sites of an atlas.
-    fn of(&mut self, atlas: &Atlas) -> Result<Vec<u32>, ReportError> {
+    fn of(&mut self, atlas: &Atlas) -> Result<Vec<SiteId>, ReportError> {
         let mut numbers = Vec::new();
         if !atlas.has(&TableName::Sites) {
             return Ok(numbers);
         }
         for batch in atlas.sites()? {
             for row in batch?.rows() {
-                let next = self.hosts.len() as u32;
+                let next = SiteId::at(self.hosts.len());
                 let number = *self.numbers.entry(row.host.to_owned()).or_insert(next);
                 if number == next {
                     self.hosts.push(row.host.to_owned());
@@ -290,7 +290,7 @@ fn roots(atlas: &Atlas) -> Result<Option<Roots>, ReportError> {
         let principal = group.iter().find(|row| row.is_principal).and_then(|row| row.root_url.clone());
         for row in group.drain(..).filter(|row| !row.is_principal) {
             if let Some(root) = row.root_url {
-                found.insert(root, (principal.clone().unwrap_or_default(), row.kind, row.pages));
+                found.insert(root, (principal.clone().unwrap_or_default(), row.kind.to_string(), row.pages));
             }
         }
     };

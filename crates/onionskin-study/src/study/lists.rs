@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use crate::figure::CollectionPoint;
 use crate::findings::{self, CollectionRow, Collections, CopiedSite, RuleRow};
 use crate::replication::SiteCounts;
+use onionskin_core::{CollectionId, DocId, Packed, SiteId};
 use onionskin_mirror::CollectionsRecord;
-use onionskin_store::table::CollectionGroupRow;
+use onionskin_store::table::{CollectionGroupRow, CollectionKind, document};
 use onionskin_store::{Atlas, TableName};
 
 use super::ReportError;
@@ -26,16 +27,17 @@ pub(super) fn cost(cost: onionskin_store::costs::Cost) -> findings::Cost {
 type Name = (Option<String>, Option<String>);
 
 /// Address and title of some documents, in their order. Only the row groups that have them are read.
-pub(super) fn names(atlas: &Atlas, wanted: &[u32]) -> Result<Vec<Name>, ReportError> {
-    let mut found: BTreeMap<u32, Option<Name>> = wanted.iter().map(|doc| (*doc, None)).collect();
+pub(super) fn names(atlas: &Atlas, wanted: &[DocId]) -> Result<Vec<Name>, ReportError> {
+    let mut found: BTreeMap<DocId, Option<Name>> = wanted.iter().map(|doc| (*doc, None)).collect();
     for doc in wanted {
         if found.get(doc).is_some_and(Option::is_some) {
             continue;
         }
-        for batch in atlas.documents()?.only(&["url", "title"]).within(*doc..=*doc) {
-            for row in batch?.rows() {
-                if let Some(name) = found.get_mut(&row.doc) {
-                    *name = Some((row.url.map(str::to_owned), row.title.map(str::to_owned)));
+        let named = atlas.documents()?.select::<(document::Doc, document::Url, document::Title)>();
+        for batch in named.within(*doc..=*doc) {
+            for (here, url, title) in batch?.rows() {
+                if let Some(name) = found.get_mut(&here) {
+                    *name = Some((url.map(str::to_owned), title.map(str::to_owned)));
                 }
             }
         }
@@ -57,18 +59,17 @@ pub(super) fn copied_sites(atlas: &Atlas, sites: &[SiteCounts]) -> Result<Vec<Co
     if order.is_empty() {
         return Ok(Vec::new());
     }
-    let mut hosts: BTreeMap<u32, String> = BTreeMap::new();
+    let mut hosts: BTreeMap<usize, String> = BTreeMap::new();
     for batch in atlas.sites()? {
         for row in batch?.rows() {
-            if order.contains(&(row.site as usize)) {
-                hosts.insert(row.site, row.host.to_owned());
+            if order.contains(&row.site.index()) {
+                hosts.insert(row.site.index(), row.host.to_owned());
             }
         }
     }
-    let listed = order.into_iter().map(|site| CopiedSite {
-        host: u32::try_from(site).ok().and_then(|site| hosts.remove(&site)).unwrap_or_default(),
-        counts: sites[site],
-    });
+    let listed = order
+        .into_iter()
+        .map(|site| CopiedSite { host: hosts.remove(&site).unwrap_or_default(), counts: sites[site] });
     Ok(listed.collect())
 }
 
@@ -84,14 +85,14 @@ pub(super) fn collections(atlas: &Atlas) -> Result<Option<Collections>, ReportEr
     let mut top: Vec<CollectionGroupRow> = Vec::new();
     // The ones that are copied most often first, and of these the large ones.
     let key = |row: &CollectionGroupRow| (std::cmp::Reverse((row.replicas, row.slots)), row.group);
-    let mut aliases: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut aliases: BTreeMap<CollectionId, u64> = BTreeMap::new();
     for row in atlas.collection_groups()? {
         let row = row?;
         found.points.push(CollectionPoint {
             cardinality: row.replicas,
             size: row.slots,
             name: row.name.clone(),
-            kind: row.kind.clone(),
+            kind: row.kind.to_string(),
         });
         if found.points.len() >= 2 * POINTS {
             shorten(&mut found.points);
@@ -103,8 +104,8 @@ pub(super) fn collections(atlas: &Atlas) -> Result<Option<Collections>, ReportEr
         found.groups += 1;
         found.duplicate_pages += row.duplicate_pages;
         found.duplicate_bytes += row.duplicate_bytes;
-        *kinds.entry(row.kind.clone()).or_insert(0) += 1;
-        if row.kind == "host alias" {
+        *kinds.entry(row.kind.to_string()).or_insert(0) += 1;
+        if row.kind == CollectionKind::HostAlias {
             aliases.insert(row.group, row.slots);
         }
         top.push(row);
@@ -119,10 +120,10 @@ pub(super) fn collections(atlas: &Atlas) -> Result<Option<Collections>, ReportEr
         shorten(&mut found.points);
     }
     found.kinds = kinds.into_iter().collect();
-    let mut roots: BTreeMap<u32, Option<String>> = top.iter().map(|row| (row.group, None)).collect();
+    let mut roots: BTreeMap<CollectionId, Option<String>> = top.iter().map(|row| (row.group, None)).collect();
     // The site of the principal, and sites and pages of the others.
-    type Hosts = (Option<u32>, Vec<(u32, u64)>);
-    let mut hosts: BTreeMap<u32, Hosts> = BTreeMap::new();
+    type Hosts = (Option<Packed<SiteId>>, Vec<(Packed<SiteId>, u64)>);
+    let mut hosts: BTreeMap<CollectionId, Hosts> = BTreeMap::new();
     for row in atlas.collections()? {
         let row = row?;
         if row.is_principal
@@ -133,13 +134,13 @@ pub(super) fn collections(atlas: &Atlas) -> Result<Option<Collections>, ReportEr
         if aliases.contains_key(&row.group) {
             let of = hosts.entry(row.group).or_default();
             if row.is_principal {
-                of.0 = Some(row.site);
+                of.0 = Some(row.site.into());
             } else {
-                of.1.push((row.site, row.pages));
+                of.1.push((row.site.into(), row.pages));
             }
         }
     }
-    let mut pairs: Vec<(u32, u32, u64)> = hosts
+    let mut pairs: Vec<(Packed<SiteId>, Packed<SiteId>, u64)> = hosts
         .into_values()
         .filter_map(|(principal, copies)| principal.map(|principal| (principal, copies)))
         .flat_map(|(principal, copies)| copies.into_iter().map(move |(site, pages)| (site, principal, pages)))
@@ -153,7 +154,7 @@ pub(super) fn collections(atlas: &Atlas) -> Result<Option<Collections>, ReportEr
         .map(|row| CollectionRow {
             root: roots.remove(&row.group).flatten(),
             name: row.name,
-            kind: row.kind,
+            kind: row.kind.to_string(),
             replicas: row.replicas,
             size: row.slots,
             sites: row.sites,
@@ -182,8 +183,11 @@ fn shorten(points: &mut Vec<CollectionPoint>) {
     points.truncate(POINTS);
 }
 
-fn with_hosts(atlas: &Atlas, pairs: &[(u32, u32, u64)]) -> Result<Vec<(String, String, u64)>, ReportError> {
-    let mut hosts: BTreeMap<u32, String> = pairs
+fn with_hosts(
+    atlas: &Atlas,
+    pairs: &[(Packed<SiteId>, Packed<SiteId>, u64)],
+) -> Result<Vec<(String, String, u64)>, ReportError> {
+    let mut hosts: BTreeMap<Packed<SiteId>, String> = pairs
         .iter()
         .flat_map(|(alias, principal, _)| [(*alias, String::new()), (*principal, String::new())])
         .collect();
@@ -192,11 +196,11 @@ fn with_hosts(atlas: &Atlas, pairs: &[(u32, u32, u64)]) -> Result<Vec<(String, S
     }
     for batch in atlas.sites()? {
         for row in batch?.rows() {
-            if let Some(host) = hosts.get_mut(&row.site) {
+            if let Some(host) = hosts.get_mut(&row.site.into()) {
                 row.host.clone_into(host);
             }
         }
     }
-    let host = |site: &u32| hosts.get(site).cloned().unwrap_or_default();
+    let host = |site: &Packed<SiteId>| hosts.get(site).cloned().unwrap_or_default();
     Ok(pairs.iter().map(|(alias, principal, pages)| (host(alias), host(principal), *pages)).collect())
 }

@@ -14,6 +14,7 @@ use onionskin_scan::testing::{files, scan_into};
 use onionskin_similar::Search;
 use onionskin_similar::{SimilarParams, similar};
 use onionskin_store::Quiet;
+use onionskin_store::schema::ChunkingName;
 use serde_json::Value;
 
 const RECIPE: &str = "w4-rabin64-6x14r2+sketch+w4+l4+l2+sp";
@@ -183,7 +184,8 @@ fn naive_core(n: usize, links: &[(u32, u32)]) -> Vec<bool> {
 
 fn truth(made: &Made, web: &Web) -> (Truth, Vec<BTreeSet<u64>>, Vec<u64>) {
     let atlas = Atlas::open(made.atlas()).unwrap();
-    let links: Vec<(u32, u32)> = atlas.links().unwrap().map(Result::unwrap).collect();
+    let links = atlas.links().unwrap().map(Result::unwrap);
+    let links: Vec<(u32, u32)> = links.map(|(src, dest)| (src.get(), dest.get())).collect();
     let mut composer = Composer::new(web);
     let n = web.n_pages() as usize;
     let mut truth = Truth { sites: Vec::new(), bytes: Vec::new(), has_text: Vec::new(), reached: Vec::new() };
@@ -236,10 +238,10 @@ fn every_number_equals_the_truth() {
     // Shingle paragraphs as they are in the atlas; equal texts belong together whatever their punctuation.
     let atlas = Atlas::open(made.atlas()).unwrap();
     let mut paragraphs = vec![Vec::new(); n];
-    let mut reader = atlas.chunks(&LevelName::new("sp").unwrap()).unwrap();
+    let mut reader = atlas.chunks(&ChunkingName::new("sp").unwrap()).unwrap();
     while let Some((doc, fps)) = reader.next_group().unwrap() {
-        paragraphs[doc as usize] = fps.to_vec();
-        paragraphs[doc as usize].sort_unstable();
+        paragraphs[doc.index()] = fps.to_vec();
+        paragraphs[doc.index()].sort_unstable();
     }
     let same =
         grouped_by(paragraphs.iter().enumerate().map(|(doc, fps)| (fps.is_empty().then_some(doc), fps)));
@@ -317,7 +319,8 @@ fn every_number_equals_the_truth() {
 fn a_crawl_begins_where_it_is_told() {
     let (made, web) = Made::web(&WebSpec::of(Preset::Disconnected, 300, 5));
     let atlas = Atlas::open(made.atlas()).unwrap();
-    let links: Vec<(u32, u32)> = atlas.links().unwrap().map(Result::unwrap).collect();
+    let links = atlas.links().unwrap().map(Result::unwrap);
+    let links: Vec<(u32, u32)> = links.map(|(src, dest)| (src.get(), dest.get())).collect();
     let n = web.n_pages() as usize;
     let last = n - 1;
     let mut params = made.params();

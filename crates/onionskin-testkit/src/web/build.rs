@@ -10,6 +10,8 @@ struct Builder {
     n_domains: u32,
     n_ordinary: u32,
     next_serial: u64,
+    /// Places whose host is chosen when all sites are there.
+    mounted: Vec<usize>,
 }
 
 pub(super) fn build(spec: &WebSpec) -> Result<Web, SpecError> {
@@ -35,7 +37,8 @@ pub(super) fn build(spec: &WebSpec) -> Result<Web, SpecError> {
         places_of: BTreeMap::new(),
         main_places: Vec::new(),
     };
-    let mut builder = Builder { seed: spec.seed, web, n_domains: 0, n_ordinary: 0, next_serial: 0 };
+    let mut builder =
+        Builder { seed: spec.seed, web, n_domains: 0, n_ordinary: 0, next_serial: 0, mounted: Vec::new() };
     builder.planted(spec);
     builder.ordinary(spec)?;
     builder.shuffle();
@@ -120,7 +123,7 @@ impl Builder {
             collection: index,
             host,
             folder: Folder::Root,
-            replica: NONE,
+            replica: None,
             island: kind == CollectionKind::Ordinary { pool: 1 },
         });
         index
@@ -173,7 +176,10 @@ impl Builder {
             }
             _ if spec.same_host => (own_host, Folder::Version { replica: nth, version: spec.version }),
             // Mounted replicas find their host when all sites are there.
-            _ if spec.mounted => (NONE, Folder::Mirror { collection, replica: nth }),
+            _ if spec.mounted => {
+                self.mounted.push(self.web.places.len());
+                (own_host, Folder::Mirror { collection, replica: nth })
+            }
             _ => {
                 let host = self.new_domain();
                 let folder =
@@ -193,7 +199,7 @@ impl Builder {
             collection,
             host,
             folder,
-            replica: index,
+            replica: Some(index),
             island: false,
         });
     }
@@ -205,26 +211,24 @@ impl Builder {
             .places
             .iter()
             .filter(|place| {
-                place.replica == NONE
+                place.replica.is_none()
                     && web.collections[place.collection as usize].kind
                         == (CollectionKind::Ordinary { pool: 0 })
                     && !web.places_of.contains_key(&place.collection)
             })
             .map(|place| place.host)
             .collect();
-        for index in 0..web.places.len() {
-            if web.places[index].host == NONE {
-                let roll = mix(mix(self.seed, topic::MOUNT), index as u64);
-                web.places[index].host = match hosts.get(below(roll, hosts.len() as u64) as usize) {
-                    Some(&host) => host,
-                    None => {
-                        let domain = self.n_domains;
-                        self.n_domains += 1;
-                        web.hosts.push(Host { domain, subdomain: Subdomain::Www });
-                        web.hosts.len() as u32 - 1
-                    }
-                };
-            }
+        for &index in &self.mounted {
+            let roll = mix(mix(self.seed, topic::MOUNT), index as u64);
+            web.places[index].host = match hosts.get(below(roll, hosts.len() as u64) as usize) {
+                Some(&host) => host,
+                None => {
+                    let domain = self.n_domains;
+                    self.n_domains += 1;
+                    web.hosts.push(Host { domain, subdomain: Subdomain::Www });
+                    web.hosts.len() as u32 - 1
+                }
+            };
         }
         let n_places = web.places.len() as u64;
         let order = Permutation::new(n_places.max(1), mix(self.seed, topic::PLACES));

@@ -4,7 +4,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use onionskin::explain::{ReplicaDifferences, explain_collection};
+use onionskin_core::CollectionId;
 use onionskin_store::Atlas;
+use onionskin_store::table::Newer;
 
 use crate::args::Global;
 use crate::output::{grouped, print, print_tagged};
@@ -12,7 +14,7 @@ use crate::output::{grouped, print, print_tagged};
 /// Pages of each sort that are listed, unless all are wanted.
 const LISTED: usize = 10;
 
-pub(super) fn run(atlas: &Path, number: u32, full: bool, global: &Global) -> anyhow::Result<()> {
+pub(super) fn run(atlas: &Path, number: CollectionId, full: bool, global: &Global) -> anyhow::Result<()> {
     let explained = explain_collection(&Atlas::open(atlas)?, number)?;
     if global.json {
         for replica in &explained.replicas {
@@ -39,11 +41,11 @@ pub(super) fn run(atlas: &Path, number: u32, full: bool, global: &Global) -> any
 fn describe(text: &mut String, replica: &ReplicaDifferences, full: bool) {
     let row = &replica.row;
     let root = row.root_url.as_deref().unwrap_or(&row.folder);
-    let newer = match row.newer.as_str() {
-        "principal" => "; the principal is newer",
-        "replica" => "; it is newer than the principal",
-        "same" if !row.is_principal => "; the same version",
-        _ => "",
+    let newer = match row.newer {
+        Newer::Principal => "; the principal is newer",
+        Newer::Replica => "; it is newer than the principal",
+        Newer::Same if !row.is_principal => "; the same version",
+        Newer::Same | Newer::Unknown => "",
     };
     let _ = writeln!(
         text,

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 fn compare_labels(labels: &[(u64, u64)], memory: u64) -> ClusterScore {
     let folder = tempfile::tempdir().unwrap();
     let sort = SortParams::new(folder.path(), MemoryBudget::from_bytes(memory));
-    let documents = labels.iter().zip(0..).map(|((truth, found), doc)| (*truth, *found, doc));
+    let documents = labels.iter().zip(DocId::MIN.onward()).map(|((truth, found), doc)| (*truth, *found, doc));
     let mut spilled_bytes = 0;
     let score = compare(documents, &sort, 3, &mut spilled_bytes).unwrap();
     assert!(memory > 64 || labels.len() < 8 || spilled_bytes > 0);
@@ -43,7 +43,15 @@ fn the_worst_come_first() {
     let errors = |errors: &[ClusterError]| {
         errors
             .iter()
-            .map(|e| (e.cluster, e.documents, e.parts, e.pairs, e.examples.clone()))
+            .map(|e| {
+                (
+                    e.cluster,
+                    e.documents,
+                    e.parts,
+                    e.pairs,
+                    e.examples.iter().map(|doc| doc.get()).collect::<Vec<_>>(),
+                )
+            })
             .collect::<Vec<_>>()
     };
     assert_eq!(errors(&score.split), [(1, 4, 3, 5, vec![0, 2, 3]), (2, 2, 2, 1, vec![4, 5])]);
@@ -82,9 +90,9 @@ proptest! {
     #[test]
     fn unions_connect_what_was_joined(joins in prop::collection::vec((0_u32..20, 0_u32..20), 0..30)) {
         let mut unions = onionskin_core::UnionFind::new(20);
-        joins.iter().for_each(|(a, b)| _ = unions.join(*a, *b));
+        joins.iter().for_each(|(a, b)| _ = unions.join(DocId(*a), DocId(*b)));
         let naive = onionskin_testkit::naive::naive_components(20, joins.iter().map(|(a, b)| (*a as usize, *b as usize)));
-        let roots: Vec<usize> = (0..20).map(|doc| unions.root(doc) as usize).collect();
+        let roots: Vec<usize> = DocId::range(0..20).map(|doc| unions.root(doc).index()).collect();
         prop_assert_eq!(roots, naive);
     }
 }

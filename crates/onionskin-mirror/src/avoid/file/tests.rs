@@ -123,8 +123,8 @@ fn any_entry() -> impl Strategy<Value = AvoidEntry> {
     let rules = prop::collection::vec((0..3u8, "(/[a-z$*|.]{1,3}){1,3}"), 0..4);
     (texts, numbers, rules, prop::option::of(".{0,10}"), "[a-z$*()\"'.]{1,9}").prop_map(
         |(texts, numbers, rules, checked, host)| AvoidEntry {
-            group: numbers.0,
-            replica: numbers.1,
+            group: CollectionId(numbers.0),
+            replica: ReplicaId(numbers.1),
             kind: texts.0,
             name: texts.1,
             principal: texts.2,

@@ -3,7 +3,7 @@ use super::*;
 use std::convert::Infallible;
 
 fn page(url: &str, cluster: Option<u32>, is_exact_copy: bool) -> Result<SimulatedPage<&str>, Infallible> {
-    Ok(SimulatedPage { url, cluster, is_exact_copy, bytes: 10 })
+    Ok(SimulatedPage { url, cluster: cluster.map(ClusterId), is_exact_copy, bytes: 10 })
 }
 
 #[test]

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::place;
+use onionskin_core::{CollectionId, DocId};
 use onionskin_extract::url::{normalize, site};
+use onionskin_store::table::document::{Doc, Url};
 use onionskin_store::table::{CollectionRow, CopyKind};
 use onionskin_store::{Atlas, StageName, TableName};
 use serde::{Serialize, Serializer};
@@ -51,7 +53,8 @@ impl Serialize for Why {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Alternate {
     /// The document.
-    pub doc: u32,
+    #[cfg_attr(feature = "openapi", schema(value_type = u32))]
+    pub doc: DocId,
     /// Its address.
     pub url: String,
     /// Why.
@@ -60,7 +63,8 @@ pub struct Alternate {
     /// Its resemblance to the centre of the cluster that both are in.
     pub resemblance: Option<f64>,
     /// The collection that both are in.
-    pub group: Option<u32>,
+    #[cfg_attr(feature = "openapi", schema(value_type = Option<u32>))]
+    pub group: Option<CollectionId>,
 }
 
 /// Finds pages that can stand in for an address, the best first: copies of the page where the atlas has it, else what stands at the same
@@ -69,10 +73,10 @@ pub fn alternates(atlas_dir: &Path, url: &str) -> Result<Vec<Alternate>, AvoidEr
     let url = normalize(url).ok_or_else(|| AvoidError::Url { url: url.to_owned() })?;
     let atlas = open(atlas_dir, TableName::Clusters, StageName::Similar)?;
     let mut docs = Vec::new();
-    for batch in atlas.documents()?.only(&["url"]) {
-        docs.extend(batch?.rows().filter(|row| row.url == Some(&url)).map(|row| row.doc));
+    for batch in atlas.documents()?.select::<(Doc, Url)>() {
+        docs.extend(batch?.rows().filter(|(_, here)| *here == Some(&url)).map(|(doc, _)| doc));
     }
-    let mut found: BTreeMap<u32, (Why, Option<f64>, Option<u32>)> = BTreeMap::new();
+    let mut found: BTreeMap<DocId, (Why, Option<f64>, Option<CollectionId>)> = BTreeMap::new();
     let mut by_place = Vec::new();
     if docs.is_empty() {
         by_place = places(&atlas, &url)?;
@@ -81,15 +85,15 @@ pub fn alternates(atlas_dir: &Path, url: &str) -> Result<Vec<Alternate>, AvoidEr
         same_pages(&atlas, &docs, &mut found)?;
     }
     let mut alternates = Vec::new();
-    for batch in atlas.documents()?.only(&["url"]) {
-        for row in batch?.rows() {
-            let Some(here) = row.url.filter(|here| *here != url) else { continue };
+    for batch in atlas.documents()?.select::<(Doc, Url)>() {
+        for (doc, here) in batch?.rows() {
+            let Some(here) = here.filter(|here| *here != url) else { continue };
             let place = by_place.iter().find(|(place, _)| place == here);
-            let known = found.get(&row.doc).copied();
+            let known = found.get(&doc).copied();
             if let Some((why, resemblance, group)) =
                 known.or(place.map(|(_, group)| (Why::SamePlace, None, Some(*group))))
             {
-                alternates.push(Alternate { doc: row.doc, url: here.to_owned(), why, resemblance, group });
+                alternates.push(Alternate { doc, url: here.to_owned(), why, resemblance, group });
             }
         }
     }
@@ -107,8 +111,8 @@ pub fn rank(alternates: &mut [Alternate]) {
 /// The other members of the clusters of some documents.
 fn similar(
     atlas: &Atlas,
-    docs: &[u32],
-    found: &mut BTreeMap<u32, (Why, Option<f64>, Option<u32>)>,
+    docs: &[DocId],
+    found: &mut BTreeMap<DocId, (Why, Option<f64>, Option<CollectionId>)>,
 ) -> Result<(), AvoidError> {
     let mut ours = BTreeMap::new();
     for row in atlas.clusters()? {
@@ -134,8 +138,8 @@ fn similar(
 /// Pages of the same slot in other replicas.
 fn same_pages(
     atlas: &Atlas,
-    docs: &[u32],
-    found: &mut BTreeMap<u32, (Why, Option<f64>, Option<u32>)>,
+    docs: &[DocId],
+    found: &mut BTreeMap<DocId, (Why, Option<f64>, Option<CollectionId>)>,
 ) -> Result<(), AvoidError> {
     if !atlas.has(&TableName::CollectionPages) {
         return Ok(());
@@ -157,7 +161,7 @@ fn same_pages(
 }
 
 /// Addresses in other replicas that correspond to one that is in the folder of a replica, with the group.
-fn places(atlas: &Atlas, url: &str) -> Result<Vec<(String, u32)>, AvoidError> {
+fn places(atlas: &Atlas, url: &str) -> Result<Vec<(String, CollectionId)>, AvoidError> {
     if !atlas.has(&TableName::Collections) {
         return Ok(Vec::new());
     }
@@ -169,7 +173,7 @@ fn places(atlas: &Atlas, url: &str) -> Result<Vec<(String, u32)>, AvoidError> {
 pub fn corresponding_places<'a>(
     replicas: impl IntoIterator<Item = &'a CollectionRow>,
     url: &str,
-) -> Vec<(String, u32)> {
+) -> Vec<(String, CollectionId)> {
     let rows: Vec<&CollectionRow> = replicas.into_iter().collect();
     let (host, path) = (site(url), place::path(url));
     // The deepest folder that the address is in.

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use crate::avoid::{AuditParams, Audited, AvoidList, Date, Matcher, Seen, audit_entry};
 use crate::place;
+use onionskin_core::{DocId, Packed};
 use onionskin_extract::url::site;
 use onionskin_similar::Resources;
+use onionskin_store::table::document;
 use onionskin_store::{Atlas, MemoryBudget};
 use onionskin_store::{StageName, TableName};
 use serde::Serialize;
 
-use super::{AvoidError, NONE, documents, open};
+use super::{AvoidError, documents, open};
 use crate::stage::trivial::{self, Trivial};
 
 /// An entry of the old list, judged.
@@ -68,13 +70,13 @@ impl From<AuditedEntry> for Fields {
 }
 
 /// What each document is connected with by similar pairs: the smallest of them, as collections see it. Four bytes a document.
-fn connected(atlas: &Atlas) -> Result<Vec<u32>, AvoidError> {
+fn connected(atlas: &Atlas) -> Result<Vec<Packed<DocId>>, AvoidError> {
     let n = documents(atlas);
     let memory = MemoryBudget::default_for_machine();
     let resources = Resources { memory, threads: 1, work_dir: std::env::temp_dir() };
-    let mut least_of = vec![NONE; usize::try_from(n).unwrap_or(usize::MAX)];
+    let mut least_of = vec![Packed::NONE; usize::try_from(n).unwrap_or(usize::MAX)];
     trivial::find(atlas, Trivial::Transitive, n, &resources, |doc, least| {
-        least_of[doc as usize] = least;
+        least_of[doc.index()] = least.into();
         Ok(())
     })?;
     Ok(least_of)
@@ -100,14 +102,14 @@ pub fn audit(
     }
     let mut seen = vec![Seen::default(); list.entries.len()];
     // Clusters with a page under an entry's rules, with one of its principal, and with any page elsewhere.
-    let mut under: Vec<(usize, Option<u32>)> = Vec::new();
-    let mut of_principal: HashSet<(u32, usize)> = HashSet::new();
-    let mut elsewhere: HashMap<u32, u64> = HashMap::new();
+    let mut under: Vec<(usize, Option<DocId>)> = Vec::new();
+    let mut of_principal: HashSet<(DocId, usize)> = HashSet::new();
+    let mut elsewhere: HashMap<DocId, u64> = HashMap::new();
     let mut hosts_seen: HashSet<String> = HashSet::new();
-    for batch in atlas.documents()?.only(&["url"]) {
-        for row in batch?.rows() {
-            let Some(url) = row.url else { continue };
-            let cluster = clusters.get(row.doc as usize).copied().filter(|cluster| *cluster != NONE);
+    for batch in atlas.documents()?.select::<(document::Doc, document::Url)>() {
+        for (doc, url) in batch?.rows() {
+            let Some(url) = url else { continue };
+            let cluster = clusters.get(doc.index()).and_then(|cluster| cluster.get());
             let hit = matcher.find(url);
             if let Some(hit) = hit {
                 seen[hit.entry].pages += 1;

@@ -10,9 +10,10 @@ use crate::avoid::{
     AvoidEntry, AvoidList, Capped, Date, KnownPage, MAX_RULES, PageRole, RuleLimits, Simulation, rules_for,
 };
 use crate::describe::Kind;
+use onionskin_core::{CollectionId, DocId, Packed, ReplicaId, SiteId, SlotId};
 use onionskin_similar::Bits;
 use onionskin_similar::SimilarRecord;
-use onionskin_store::table::{CollectionRow, Role};
+use onionskin_store::table::{CollectionRow, Role, document};
 use onionskin_store::{Atlas, MemoryBudget, StageName, TableName};
 
 use super::{AvoidError, Clusters, documents, open, replay};
@@ -124,7 +125,10 @@ pub fn avoid(params: &AvoidParams) -> Result<AvoidReport, AvoidError> {
     for sites in batches(&wanted, &crawl.site_pages, params.memory) {
         let addresses = Addresses::read(&atlas, &sites)?;
         kept_urls.extend(addresses.kept(&kept));
-        for wanted in wanted.iter().filter(|wanted| sites.binary_search(&wanted.row.site).is_ok()) {
+        for wanted in wanted
+            .iter()
+            .filter(|wanted| wanted.row.site.is_some_and(|site| sites.binary_search(&site).is_ok()))
+        {
             uncovered +=
                 entries(wanted, &members[wanted.members.clone()], &addresses, &crawl, params, &mut list);
         }
@@ -143,7 +147,7 @@ pub fn avoid(params: &AvoidParams) -> Result<AvoidReport, AvoidError> {
 
 fn no_clusters(atlas: &Atlas) -> Clusters {
     let n = usize::try_from(documents(atlas)).unwrap_or(usize::MAX);
-    Clusters { cluster: vec![super::NONE; n], is_exact: vec![false; n], is_centre: vec![false; n] }
+    Clusters { cluster: vec![Packed::NONE; n], is_exact: vec![false; n], is_centre: vec![false; n] }
 }
 
 /// Replicas that are asked for, in order of group and number.
@@ -152,13 +156,13 @@ fn wanted(
     atlas: &Atlas,
     left_out: &mut BTreeMap<String, u64>,
 ) -> Result<Vec<Wanted>, AvoidError> {
-    let mut names: HashMap<u32, (String, bool)> = HashMap::new();
+    let mut names: HashMap<CollectionId, (String, bool)> = HashMap::new();
     for group in atlas.collection_groups()? {
         let group = group?;
         names.insert(group.group, (group.name, group.is_noise));
     }
     let mut rows: Vec<CollectionRow> = Vec::new();
-    let mut principals: HashMap<u32, String> = HashMap::new();
+    let mut principals: HashMap<CollectionId, String> = HashMap::new();
     for row in atlas.collections()? {
         let row = row?;
         if row.is_principal {
@@ -172,8 +176,8 @@ fn wanted(
         let (name, is_noise) = names.get(&row.group).cloned().unwrap_or_default();
         let why = if is_noise && !params.noise {
             Some("collection of fewer than ten pages".to_owned())
-        } else if !params.kinds.iter().any(|kind| kind.as_str() == row.kind) {
-            Some(row.kind.clone())
+        } else if !params.kinds.contains(&row.kind) {
+            Some(row.kind.to_string())
         } else if row.coverage < params.min_coverage {
             Some(format!("covers less than {} % of its principal", (params.min_coverage * 100.0).round()))
         } else {
@@ -192,10 +196,10 @@ fn wanted(
 
 /// Documents of the wanted replicas with whether they are copies of what is kept, replica by replica, ascending; and what is kept. A page that only
 /// other copies have is no copy here: skipping all of those would lose it.
-fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(u32, bool)>, Bits), AvoidError> {
+fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(DocId, bool)>, Bits), AvoidError> {
     let documents = documents(atlas);
     let mut kept = Bits::new(documents);
-    let mut principals: HashMap<u32, u32> = HashMap::new();
+    let mut principals: HashMap<CollectionId, ReplicaId> = HashMap::new();
     for row in atlas.collections()? {
         let row = row?;
         if row.is_principal {
@@ -203,7 +207,7 @@ fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(u32, bool)>, Bi
         }
     }
     // Principals are not the first of their groups, so that what they have is gathered before.
-    let mut kept_slots: Vec<(u32, u32)> = Vec::new();
+    let mut kept_slots: Vec<(CollectionId, SlotId)> = Vec::new();
     for row in atlas.collection_pages()? {
         let row = row?;
         if principals.get(&row.group) == Some(&row.replica) && row.role == Role::Copy {
@@ -252,16 +256,16 @@ impl Crawl {
     fn read(atlas: &Atlas) -> Result<Crawl, AvoidError> {
         let mut site_pages: Vec<u64> = Vec::new();
         let (mut first, mut last) = (i64::MAX, i64::MIN);
-        for batch in atlas.documents()?.only(&["site", "fetched_at"]) {
-            for row in batch?.rows() {
-                if let Some(site) = row.site {
-                    let at = site as usize;
+        for batch in atlas.documents()?.select::<(document::Site, document::FetchedAt)>() {
+            for (site, fetched_at) in batch?.rows() {
+                if let Some(site) = site {
+                    let at = site.index();
                     if site_pages.len() <= at {
                         site_pages.resize(at + 1, 0);
                     }
                     site_pages[at] += 1;
                 }
-                if let Some(time) = row.fetched_at {
+                if let Some(time) = fetched_at {
                     (first, last) = (first.min(time), last.max(time));
                 }
             }
@@ -276,15 +280,15 @@ impl Crawl {
 }
 
 /// Sites of the wanted replicas, as many at a time as fit, each list in order.
-fn batches(wanted: &[Wanted], site_pages: &[u64], memory: MemoryBudget) -> Vec<Vec<u32>> {
-    let mut sites: Vec<u32> = wanted.iter().map(|wanted| wanted.row.site).collect();
+fn batches(wanted: &[Wanted], site_pages: &[u64], memory: MemoryBudget) -> Vec<Vec<SiteId>> {
+    let mut sites: Vec<SiteId> = wanted.iter().filter_map(|wanted| wanted.row.site).collect();
     sites.sort_unstable();
     sites.dedup();
     let room = memory.bytes() / 2;
-    let mut batches: Vec<Vec<u32>> = Vec::new();
+    let mut batches: Vec<Vec<SiteId>> = Vec::new();
     let mut held = u64::MAX;
     for site in sites {
-        let bytes = site_pages.get(site as usize).copied().unwrap_or(0) * ADDRESS_BYTES;
+        let bytes = site_pages.get(site.index()).copied().unwrap_or(0) * ADDRESS_BYTES;
         if held.saturating_add(bytes) > room {
             batches.push(Vec::new());
             held = 0;
@@ -301,20 +305,20 @@ fn batches(wanted: &[Wanted], site_pages: &[u64], memory: MemoryBudget) -> Vec<V
 struct Addresses {
     text: String,
     /// Site, document, and where its address ends; sorted by site once read.
-    at: Vec<(u32, u32, usize, usize)>,
+    at: Vec<(SiteId, DocId, usize, usize)>,
 }
 
 impl Addresses {
-    fn read(atlas: &Atlas, sites: &[u32]) -> Result<Addresses, AvoidError> {
+    fn read(atlas: &Atlas, sites: &[SiteId]) -> Result<Addresses, AvoidError> {
         let mut addresses = Addresses { text: String::new(), at: Vec::new() };
-        for batch in atlas.documents()?.only(&["url", "site"]) {
-            for row in batch?.rows() {
-                if let (Some(site), Some(url)) = (row.site, row.url)
+        for batch in atlas.documents()?.select::<(document::Doc, document::Site, document::Url)>() {
+            for (doc, site, url) in batch?.rows() {
+                if let (Some(site), Some(url)) = (site, url)
                     && sites.binary_search(&site).is_ok()
                 {
                     let start = addresses.text.len();
                     addresses.text.push_str(url);
-                    addresses.at.push((site, row.doc, start, addresses.text.len()));
+                    addresses.at.push((site, doc, start, addresses.text.len()));
                 }
             }
         }
@@ -322,7 +326,7 @@ impl Addresses {
         Ok(addresses)
     }
 
-    fn of_site(&self, site: u32) -> impl Iterator<Item = (u32, &str)> {
+    fn of_site(&self, site: SiteId) -> impl Iterator<Item = (DocId, &str)> {
         let start = self.at.partition_point(|entry| entry.0 < site);
         self.at[start..]
             .iter()
@@ -339,13 +343,13 @@ impl Addresses {
 /// Makes the entries of one replica, one for each port that it is known on. Returns the copies without a rule.
 fn entries(
     wanted: &Wanted,
-    members: &[(u32, bool)],
+    members: &[(DocId, bool)],
     addresses: &Addresses,
     crawl: &Crawl,
     params: &AvoidParams,
     list: &mut AvoidList,
 ) -> u64 {
-    let known = addresses.of_site(wanted.row.site).map(|(doc, url)| {
+    let known = wanted.row.site.into_iter().flat_map(|site| addresses.of_site(site)).map(|(doc, url)| {
         let role = match members.binary_search_by_key(&doc, |member| member.0) {
             Ok(at) if members[at].1 => PageRole::Copy,
             Ok(_) => PageRole::Unique,
@@ -364,7 +368,7 @@ fn entries(
         list.entries.push(AvoidEntry {
             group: row.group,
             replica: row.replica,
-            kind: row.kind.clone(),
+            kind: row.kind.to_string(),
             name: wanted.name.clone(),
             principal: wanted.principal.clone(),
             root: row.root_url.clone().unwrap_or_default(),
@@ -385,17 +389,17 @@ fn entries(
 /// Exact copies, and similar pages, all but one of each.
 fn savings(atlas: &Atlas, clusters: &Clusters) -> Result<(Savings, Savings), AvoidError> {
     let (mut exact, mut near) = (Savings::default(), Savings::default());
-    for batch in atlas.documents()?.only(&["bytes"]) {
-        for row in batch?.rows() {
-            let at = row.doc as usize;
-            if clusters.of(row.doc).is_none() || clusters.is_centre[at] {
+    for batch in atlas.documents()?.select::<(document::Doc, document::Bytes)>() {
+        for (doc, bytes) in batch?.rows() {
+            let at = doc.index();
+            if clusters.of(doc).is_none() || clusters.is_centre[at] {
                 continue;
             }
             near.pages += 1;
-            near.bytes += row.bytes;
+            near.bytes += bytes;
             if clusters.is_exact[at] {
                 exact.pages += 1;
-                exact.bytes += row.bytes;
+                exact.bytes += bytes;
             }
         }
     }

@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 
 use crate::size::{By, Member, MemberFailure, Page, Presence, Sample, Sampled};
 use flate2::bufread::MultiGzDecoder;
-use onionskin_core::scramble;
+use onionskin_core::{DocId, scramble};
 use onionskin_extract::url::normalize;
 use onionskin_store::sort::{SortParams, Sorter};
+use onionskin_store::table::document::{Doc, TextFp, Url};
 use onionskin_store::{Atlas, MemoryBudget};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -140,17 +141,17 @@ impl AtlasMember {
     }
 
     /// Every document with its sketch, in order; documents without a text do not come.
-    fn sketched(&self, each: &mut dyn FnMut(u32, Page)) -> Result<(), MemberFailure> {
+    fn sketched(&self, each: &mut dyn FnMut(Page)) -> Result<(), MemberFailure> {
         let mut sketches = self.atlas.sketches()?;
-        let mut documents = self.atlas.documents()?.only(&["text_fp"]);
+        let mut documents = self.atlas.documents()?.select::<(Doc, TextFp)>();
         let mut next = owned(sketches.next_row()?);
         while let Some(batch) = documents.next_batch()? {
-            for row in batch.rows() {
-                while next.as_ref().is_some_and(|(doc, _)| *doc < row.doc) {
+            for (here, text_fp) in batch.rows() {
+                while next.as_ref().is_some_and(|(doc, _)| *doc < here) {
                     next = owned(sketches.next_row()?);
                 }
-                let Some((_, sketch)) = next.take_if(|(doc, _)| *doc == row.doc) else { continue };
-                each(row.doc, Page { url: None, text_fp: row.text_fp, sketch: Some(sketch) });
+                let Some((_, sketch)) = next.take_if(|(doc, _)| *doc == here) else { continue };
+                each(Page { url: None, text_fp, sketch: Some(sketch) });
                 next = owned(sketches.next_row()?);
             }
         }
@@ -163,7 +164,7 @@ impl AtlasMember {
         for (at, sampled) in sample.pages.iter().enumerate() {
             wanted.extend(sampled.page.text_fp.map(|text| (text, at)));
         }
-        self.sketched(&mut |_, page| {
+        self.sketched(&mut |page| {
             if let Some(at) = page.text_fp.and_then(|text| wanted.get(&text)) {
                 sample.pages[*at].page.sketch = page.sketch;
             }
@@ -171,7 +172,7 @@ impl AtlasMember {
         let pages: Vec<Page> = sample.pages.iter().map(|sampled| sampled.page.clone()).collect();
         let mut index = NearIndex::new(&pages, threshold);
         let mut copies: Vec<HashSet<u64>> = vec![HashSet::new(); pages.len()];
-        self.sketched(&mut |_, page| {
+        self.sketched(&mut |page| {
             for at in index.copies(&page) {
                 let copies = &mut copies[*at as usize];
                 if copies.len() < MOST_COPIES {
@@ -186,7 +187,7 @@ impl AtlasMember {
     }
 }
 
-fn owned(row: Option<(u32, &[u32])>) -> Option<(u32, Vec<u32>)> {
+fn owned(row: Option<(DocId, &[u32])>) -> Option<(DocId, Vec<u32>)> {
     row.map(|(doc, sketch)| (doc, sketch.to_vec()))
 }
 
@@ -201,11 +202,11 @@ impl Member for AtlasMember {
 
     fn sample(&mut self, wanted: usize, seed: u64) -> Result<Sample, MemberFailure> {
         let mut bottom = Bottom::new(wanted, seed, &self.room)?;
-        let mut documents = self.atlas.documents()?.only(&["url", "text_fp"]);
+        let mut documents = self.atlas.documents()?.select::<(Url, TextFp)>();
         while let Some(batch) = documents.next_batch()? {
-            for row in batch.rows() {
-                let url = row.url.map(spelled);
-                let text_fp = row.text_fp.map(|fp| fp & self.text_bits);
+            for (url, text_fp) in batch.rows() {
+                let url = url.map(spelled);
+                let text_fp = text_fp.map(|fp| fp & self.text_bits);
                 let unit = match self.by {
                     By::Url => url.as_ref().map(|url| xxh3_64(url.as_bytes())),
                     _ => text_fp,
@@ -234,7 +235,7 @@ impl Member for AtlasMember {
                 .map(|page| if page.text_fp.is_some() { Presence::Absent } else { Presence::Unknown })
                 .collect();
             let mut index = NearIndex::new(pages, threshold);
-            self.sketched(&mut |_, page| {
+            self.sketched(&mut |page| {
                 for at in index.copies(&page) {
                     answers[*at as usize] = Presence::Present;
                 }
@@ -245,16 +246,17 @@ impl Member for AtlasMember {
         let text = |fp: Option<u64>| fp.map(|fp| fp & self.text_bits);
         let mut questions =
             Questions::new(pages, |page| if by_url { url_key(page) } else { text(page.text_fp) });
-        let columns: &[&'static str] = if by_url { &["url"] } else { &["text_fp"] };
-        let mut documents = self.atlas.documents()?.only(columns);
-        while let Some(batch) = documents.next_batch()? {
-            for row in batch.rows() {
-                let key = match row.url {
-                    Some(url) if by_url => Some(xxh3_64(spelled(url).as_bytes())),
-                    _ => text(row.text_fp),
-                };
-                if let Some(key) = key {
-                    questions.meet(key);
+        let documents = self.atlas.documents()?;
+        if by_url {
+            for batch in documents.select::<(Url,)>() {
+                for (url,) in batch?.rows() {
+                    url.into_iter().for_each(|url| questions.meet(xxh3_64(spelled(url).as_bytes())));
+                }
+            }
+        } else {
+            for batch in documents.select::<(TextFp,)>() {
+                for (text_fp,) in batch?.rows() {
+                    text(text_fp).into_iter().for_each(|key| questions.meet(key));
                 }
             }
         }

@@ -15,6 +15,7 @@ use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Tasks,
 use onionskin_extract::url::normalize;
 use onionskin_extract::{ExtractOptions, Extractor, Hints, Page as Extracted};
 use onionskin_store::Atlas;
+use onionskin_store::table::document;
 
 use super::http::HttpClient;
 use onionskin_scan::inputs::{reading_options, reopen};
@@ -125,17 +126,23 @@ impl TextStore {
     }
 }
 
+/// The media type of a document that has no text of its own.
+const REVISIT: &str = "warc/revisit";
+
+/// Where a document is.
+type Columns = (document::Url, document::Source, document::Offset, document::MediaType);
+
 /// Where the pages with these addresses are; of several with one address the first.
 fn find_places(atlas: &Atlas, urls: &BTreeSet<&str>) -> Result<BTreeMap<Place, String>, MemberFailure> {
     let mut places = BTreeMap::new();
     let mut found: BTreeSet<String> = BTreeSet::new();
-    let mut documents = atlas.documents()?.only(&["url", "source", "offset", "media_type"]);
+    let mut documents = atlas.documents()?.select::<Columns>();
     while let Some(batch) = documents.next_batch()? {
-        for row in batch.rows().filter(|row| row.media_type != "warc/revisit") {
-            let Some(url) = row.url else { continue };
+        for (url, source, offset, media_type) in batch.rows() {
+            let Some(url) = url.filter(|_| media_type != REVISIT) else { continue };
             let url = normalize(url).unwrap_or_else(|| url.to_owned());
             if urls.contains(url.as_str()) && found.insert(url.clone()) {
-                places.insert((row.source.to_owned(), row.offset), url);
+                places.insert((source.to_owned(), offset), url);
             }
         }
     }
@@ -148,12 +155,15 @@ fn random_places(atlas: &Atlas, wanted: usize, seed: u64) -> Result<BTreeMap<Pla
     let mut dice = Dice::new(seed);
     let mut kept: Vec<(Place, String)> = Vec::new();
     let mut seen = 0u64;
-    let mut documents = atlas.documents()?.only(&["url", "source", "offset", "media_type"]);
+    let mut documents = atlas.documents()?.select::<Columns>();
     while let Some(batch) = documents.next_batch()? {
-        for row in batch.rows().filter(|row| row.media_type != "warc/revisit") {
+        for (url, source, offset, media_type) in batch.rows() {
+            if media_type == REVISIT {
+                continue;
+            }
             seen += 1;
-            let place = (row.source.to_owned(), row.offset);
-            let url = row.url.map(|url| normalize(url).unwrap_or_else(|| url.to_owned())).unwrap_or_default();
+            let place = (source.to_owned(), offset);
+            let url = url.map(|url| normalize(url).unwrap_or_else(|| url.to_owned())).unwrap_or_default();
             if kept.len() < wanted {
                 kept.push((place, url));
             } else {

@@ -6,7 +6,8 @@ fn params(rule: Rule, steps: u64, wanted: usize, seed: u64) -> WalkParams {
 
 fn on(nodes: u32, links: &[(u32, u32)], params: &WalkParams) -> Result<Walked, WalkError> {
     let dir = tempfile::tempdir().unwrap();
-    walk(nodes, links.iter().map(|link| Ok(*link)), params, MemoryBudget::from_mib(16), dir.path())
+    let links = links.iter().map(|(src, dest)| Ok((DocId(*src), DocId(*dest))));
+    walk(nodes, links, params, MemoryBudget::from_mib(16), dir.path())
 }
 
 /// Every page links to three others, mostly to ones with small numbers.
