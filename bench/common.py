@@ -39,7 +39,8 @@ def measure(*command, env=None):
     result["process_cpu"] = usage.ru_utime + usage.ru_stime
     result["system_cpu"] = usage.ru_stime
     result["wall_seconds"] = wall
-    # A program that tells its own peak is believed: what the system tells of a child counts the process that it was forked from.
+    # A program that tells its own peak is believed: what the system tells of a child counts the
+    # process that it was forked from.
     result.setdefault("peak_memory", usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
     return result
 

@@ -18,7 +18,8 @@ import subprocess
 import sys
 import tarfile
 
-# Name, client, folder of the documentation inside the package, whether versions stand on one host, (package, version) oldest first.
+# Name, client, folder of the documentation inside the package, whether versions stand on one host,
+# (package, version) oldest first.
 SETS = [
     ("clang", "apt", "usr/share/doc/clang-{v}/html", False, [(f"clang-{v}-doc", v) for v in ["13", "14", "16", "19"]]),
     ("llvm", "apt", "usr/share/doc/llvm-{v}-doc/html", False, [(f"llvm-{v}-doc", v) for v in ["13", "14", "16", "19"]]),

@@ -75,7 +75,8 @@ def datasketch(source, output):
     index = MinHashLSH(threshold=THRESHOLD, num_perm=PERMUTATIONS)
     pairs = []
     grams = ([gram.encode() for gram in set(shingles(text))] for text in documents(source))
-    # `generator` shares the permutations between sketches; a MinHash made anew for every document would pay for them each time.
+    # `generator` shares the permutations between sketches; a MinHash made anew for every document
+    # would pay for them each time.
     for document, sketch in enumerate(MinHash.generator(grams, num_perm=PERMUTATIONS)):
         pairs.extend((other, document) for other in index.query(sketch))
         index.insert(document, sketch, check_duplication=False)
@@ -116,7 +117,8 @@ def rensa_deduplicator(kind):
         for batch in batches(source):
             for sketch in sketch_type.from_token_sets(batch, PERMUTATIONS, 42):
                 others = index.get_duplicates(sketch)
-                # What is like a kept document is not kept itself, so that the first of a cluster stands for it.
+                # What is like a kept document is not kept itself, so that the first of a cluster
+                # stands for it.
                 pairs.extend((int(other), document) for other in others)
                 if not others:
                     index.add(str(document), sketch)

@@ -20,7 +20,8 @@ import tempfile
 from common import ONE_THREAD, best, fastest, generate, library_texts, machine, measure, onionskin, save, write_jsonl
 from peers import SIZE, THRESHOLD, shingles
 
-# The fewest features of five minima that miss at most one in two hundred of the pairs that are exactly at the threshold: what a search allows itself where it has minima to choose from.
+# The fewest features of five minima that miss at most one in two hundred of the pairs that are
+# exactly at the threshold: what a search allows itself where it has minima to choose from.
 RECIPE = "w5-rabin64-14x5r1-one"
 MEMORY = "1G"
 MEAN_WORDS = 300
@@ -231,7 +232,8 @@ def compare(title, source, folder, engines, starts):
     """One table: all engines on one sample."""
     atlas = folder / "atlas"
     with open(source) as lines:
-        # A reader that skips them, as datatrove's does, would number all that follows otherwise than we do.
+        # A reader that skips them, as datatrove's does, would number all that follows otherwise
+        # than we do.
         if any(not json.loads(line)["text"].strip() for line in lines):
             raise ValueError(f"{title}: a text is empty")
     result = best(lambda: ours(source, atlas, "transitive"))

@@ -59,8 +59,8 @@ SINGLE_NAMES = (
     "VERTICAL IDEOGRAPHIC ", "VERTICAL KANA ", "YI SYLLABLE",
 )  # fmt: skip
 
-# Written without spaces, and it takes a dictionary to find the words: the scripts of Line_Break=SA, with Balinese
-# and Javanese, which are written the same way.
+# Written without spaces, and it takes a dictionary to find the words: the scripts of Line_Break=SA,
+# with Balinese and Javanese, which are written the same way.
 CLUSTER_NAMES = (
     "AHOM ", "BALINESE ", "JAVANESE ", "KHMER ", "LAO ", "MYANMAR ", "NEW TAI LUE ", "TAI LE ", "TAI THAM ",
     "TAI VIET ", "THAI ",
@@ -74,10 +74,12 @@ INVISIBLE = (
     (0xE0000, 0xE0FFF),
 )  # fmt: skip
 
-# Letters by category, apostrophes and quotes by use: U+02BC stands where others type U+2019 or U+0027.
+# Letters by category, apostrophes and quotes by use: U+02BC stands where others type U+2019 or
+# U+0027.
 APOSTROPHES = (0x02BB, 0x02BC, 0x02BD, 0x02EE)
 
-# Letters by category, marks by use: they lengthen or voice the kana before them, of either syllabary.
+# Letters by category, marks by use: they lengthen or voice the kana before them, of either
+# syllabary.
 KANA_MARKS = (0x30FC, 0xFF70, 0xFF9E, 0xFF9F)
 
 JOINERS = (0x200C, 0x200D)
@@ -268,8 +270,8 @@ def main():
     pool, canonical, compatible, check = Pool(), {}, {}, {}
     for c in SCALARS:
         canon, compat = decompose(c, False), decompose(c, True)
-        # NFC_Quick_Check and NFKC_Quick_Check. "Maybe" is for what can join with something before it, by itself
-        # or by the head of its decomposition.
+        # NFC_Quick_Check and NFKC_Quick_Check. "Maybe" is for what can join with something before
+        # it, by itself or by the head of its decomposition.
         check[c] = 0
         if not normal(c, "NFC"):
             check[c] |= NFC_NO

@@ -1,4 +1,5 @@
-//! An avoid list from a file, its rules tried on an address, and every format that it is written in.
+//! An avoid list from a file, its rules tried on an address, and every format that it is written
+//! in.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {

@@ -1,8 +1,8 @@
 //! Any file as an input: what it is, is seen by its content.
 #![no_main]
 
-// Decoders panic on damaged files, and our readers catch that. libFuzzer's hook would end the process before they can; without it
-// a panic that nobody catches still does.
+// Decoders panic on damaged files, and our readers catch that. libFuzzer's hook would end the
+// process before they can; without it a panic that nobody catches still does.
 libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |data: &[u8]| {
     use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Tasks, Visitor, discover};
     use std::sync::Arc;

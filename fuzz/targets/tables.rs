@@ -1,8 +1,8 @@
 //! Every table, as Parquet.
 #![no_main]
 
-// Decoders panic on damaged files, and our readers catch that. libFuzzer's hook would end the process before they can; without it
-// a panic that nobody catches still does.
+// Decoders panic on damaged files, and our readers catch that. libFuzzer's hook would end the
+// process before they can; without it a panic that nobody catches still does.
 libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |data: &[u8]| {
     use onionskin_store::Table;
     let Some((kind, data)) = data.split_first() else { return };

@@ -55,7 +55,8 @@ pub(crate) fn install(interpreter: &Path, wheel: &Path) -> anyhow::Result<()> {
     step("pip install of the wheel", &mut command(interpreter, &arguments))
 }
 
-/// Builds, installs and tests the package, which must answer as `binary` does. The profile is that of other tests, so that most of it is compiled already; `ONIONSKIN_WHEEL_PROFILE=release` tests
+/// Builds, installs and tests the package, which must answer as `binary` does. The profile is that
+/// of other tests, so that most of it is compiled already; `ONIONSKIN_WHEEL_PROFILE=release` tests
 /// what people get.
 pub(crate) fn test(binary: &Path) -> anyhow::Result<()> {
     let profile = std::env::var("ONIONSKIN_WHEEL_PROFILE").unwrap_or_else(|_| "dev".to_owned());

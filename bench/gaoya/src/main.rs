@@ -1,8 +1,10 @@
-//! `peer-gaoya INPUT OUTPUT`: a whole job of the gaoya crate, JSONL in, pairs and clusters out, on one thread.
+//! `peer-gaoya INPUT OUTPUT`: a whole job of the gaoya crate, JSONL in, pairs and clusters out, on
+//! one thread.
 //!
-//! It is what a reader of gaoya's documentation would write, with the quicker of its choices: bands from its own
-//! `calculate_minhash_params`, the container of ids that it calls faster, windows of words hashed in place instead of joined into
-//! strings, and each document asked for before it is inserted, so that a pair is met once.
+//! It is what a reader of gaoya's documentation would write, with the quicker of its choices: bands
+//! from its own `calculate_minhash_params`, the container of ids that it calls faster, windows of
+//! words hashed in place instead of joined into strings, and each document asked for before it is
+//! inserted, so that a pair is met once.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};

@@ -1,7 +1,8 @@
 //! How the C library's allocator treats buffers of some megabytes.
 
-/// Such buffers come and go with every batch. Left to itself, glibc maps and unmaps some of them each time, and every page of them costs a fault
-/// when it is touched again: a third of all faults of a scan, and one part in twenty of its time.
+/// Such buffers come and go with every batch. Left to itself, glibc maps and unmaps some of them
+/// each time, and every page of them costs a fault when it is touched again: a third of all faults
+/// of a scan, and one part in twenty of its time.
 pub(crate) fn keep_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     #[expect(unsafe_code, reason = "it is a function of the C library")]

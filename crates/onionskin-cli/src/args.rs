@@ -13,8 +13,8 @@ use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
 use onionskin_testkit::Preset;
 
-/// Finds the copies in a web: pages that are the same, pages that are nearly the same, and whole collections that are
-/// mirrored from site to site.
+/// Finds the copies in a web: pages that are the same, pages that are nearly the same, and whole
+/// collections that are mirrored from site to site.
 ///
 /// stdout carries data, stderr talks. Exit codes: 0 done, 1 a clear negative answer, 2 an error.
 #[derive(Debug, Parser)]
@@ -63,72 +63,87 @@ pub(crate) enum Command {
     Run(Box<crate::commands::run::RunArgs>),
     /// Read raw web data once and make an atlas of it.
     ///
-    /// Inputs are WARC, WET and ARC files, WACZ, JSON lines, Parquet, CSV, and folders of HTML, text, PDF and office files, plain
-    /// or compressed; what each is, is seen by its content. A scan that was stopped goes on where it was when the same
-    /// command is given again.
+    /// Inputs are WARC, WET and ARC files, WACZ, JSON lines, Parquet, CSV, and folders of HTML,
+    /// text, PDF and office files, plain or compressed; what each is, is seen by its content. A
+    /// scan that was stopped goes on where it was when the same command is given again.
     Scan(Box<ScanArgs>),
     /// Find the similar documents of an atlas: pairs with evidence, and clusters.
     ///
-    /// Exact copies are folded first. Every pair carries the value that was computed from the two documents' own chunks. Running it again
-    /// with other parameters replaces pairs and clusters; the scan is not repeated.
+    /// Exact copies are folded first. Every pair carries the value that was computed from the two
+    /// documents' own chunks. Running it again with other parameters replaces pairs and clusters;
+    /// the scan is not repeated.
     Similar(SimilarArgs),
-    /// Find collections of linked pages that stand in several places: mirrors, aliases of hosts, versions of documentation.
+    /// Find collections of linked pages that stand in several places: mirrors, aliases of hosts,
+    /// versions of documentation.
     ///
-    /// Needs what `similar` found. Every copy is told against its principal: how much of it there is, what is missing, changed and
-    /// added, and which of the two is newer.
+    /// Needs what `similar` found. Every copy is told against its principal: how much of it there
+    /// is, what is missing, changed and added, and which of the two is newer.
     Collections(crate::commands::collections::CollectionsArgs),
-    /// Tell how much is copied and where, as one page with figures, JSON and CSV; or what has changed between two crawls.
+    /// Tell how much is copied and where, as one page with figures, JSON and CSV; or what has
+    /// changed between two crawls.
     ///
-    /// Tells of every level of likeness that was searched for (`similar --for-report` adds one without replacing clusters), of what a crawl by links would reach,
-    /// of sizes and growth of clusters, of collections, sites, aliases and costs. With two atlases it tells what is new in the second, what is gone,
-    /// and what is still copied.
+    /// Tells of every level of likeness that was searched for (`similar --for-report` adds one
+    /// without replacing clusters), of what a crawl by links would reach, of sizes and growth of
+    /// clusters, of collections, sites, aliases and costs. With two atlases it tells what is new in
+    /// the second, what is gone, and what is still copied.
     Report(crate::commands::report::ReportArgs),
-    /// Make the list of what the next crawl can skip, as files for crawlers; replay it, audit it, find stand-ins for dead pages.
+    /// Make the list of what the next crawl can skip, as files for crawlers; replay it, audit it,
+    /// find stand-ins for dead pages.
     ///
-    /// Needs what `collections` found. No rule holds for a page that is known and not to be skipped.
+    /// Needs what `collections` found. No rule holds for a page that is known and not to be
+    /// skipped.
     Avoid(Box<crate::commands::avoid::AvoidArgs>),
     /// Show why two documents are alike: every number, and the shared passages side by side.
     ///
-    /// A document is called by its number, its address or its id; `doc:7`, `url:...` and `id:...` force one. `cluster:3` alone lists the
-    /// members of a cluster. Texts are read again from the inputs; when those are gone, the numbers are printed alone. Exit code
-    /// 1 when there is no such document or cluster.
+    /// A document is called by its number, its address or its id; `doc:7`, `url:...` and `id:...`
+    /// force one. `cluster:3` alone lists the members of a cluster. Texts are read again from the
+    /// inputs; when those are gone, the numbers are printed alone. Exit code 1 when there is no
+    /// such document or cluster.
     Explain(crate::commands::explain::ExplainArgs),
     /// Compare pairs and clusters with known answers: precision, recall, F1, adjusted Rand index.
     ///
-    /// The truth is what `onionskin generate --truth` writes; JSON lines of pairs {"a", "b", "resemblance"} or members {"id" or "url" or
-    /// "doc", "cluster"}; or CSV or TSV under a header with the same names. A pair is true when its resemblance reaches the
-    /// threshold, or is not given. Exact copies stand for each other: a search lists a near pair for one of them only.
+    /// The truth is what `onionskin generate --truth` writes; JSON lines of pairs {"a", "b",
+    /// "resemblance"} or members {"id" or "url" or "doc", "cluster"}; or CSV or TSV under a header
+    /// with the same names. A pair is true when its resemblance reaches the threshold, or is not
+    /// given. Exact copies stand for each other: a search lists a near pair for one of them only.
     ///
-    /// Precision is judged where the truth is complete. A pair it does not list is wrong when the two are in different clusters of the
-    /// truth, in one whose pairs are all listed, or the truth is a list of pairs or a generated one, which know every copy
-    /// (unless --partial). It is not judged inside a generated cluster of more than 16 pages, of which only the pairs with
-    /// the centre are listed, nor when a list of members does not name one of the two. Clusters of the truth are its
-    /// members, or what its true pairs connect; documents of no cluster count as clusters of one.
+    /// Precision is judged where the truth is complete. A pair it does not list is wrong when the
+    /// two are in different clusters of the truth, in one whose pairs are all listed, or the truth
+    /// is a list of pairs or a generated one, which know every copy (unless --partial). It is not
+    /// judged inside a generated cluster of more than 16 pages, of which only the pairs with the
+    /// centre are listed, nor when a list of members does not name one of the two. Clusters of the
+    /// truth are its members, or what its true pairs connect; documents of no cluster count as
+    /// clusters of one.
     Evaluate(crate::commands::evaluate::EvaluateArgs),
     /// List what is kept and what is removed, and copy the inputs without the copies in them.
     ///
-    /// Reads the clusters of an atlas. Of every cluster one document stays; `removed.jsonl` says of each of the others what it is
-    /// a copy of, and why. Inputs are copied to `shards`, in the same format and compression; what stays is copied byte for byte.
+    /// Reads the clusters of an atlas. Of every cluster one document stays; `removed.jsonl` says of
+    /// each of the others what it is a copy of, and why. Inputs are copied to `shards`, in the same
+    /// format and compression; what stays is copied byte for byte.
     Dedup(Box<crate::commands::dedup::DedupArgs>),
     /// Estimate the relative size and coverage of crawls, URL lists and search engines.
     ///
-    /// Pages of each are sampled and looked for in the others; sizes follow from the shares that are found, with intervals. Also: searches
-    /// out of a query log, a random walk over links, and the results of a study of random addresses. Every known bias of what was
-    /// done is named. Exit code 1 when no size can be told. No command here probes addresses.
+    /// Pages of each are sampled and looked for in the others; sizes follow from the shares that
+    /// are found, with intervals. Also: searches out of a query log, a random walk over links, and
+    /// the results of a study of random addresses. Every known bias of what was done is named. Exit
+    /// code 1 when no size can be told. No command here probes addresses.
     Size(Box<crate::commands::size::SizeArgs>),
-    /// Tell of documents as they come whether they, or some nearly like them, have been seen before, and which.
+    /// Tell of documents as they come whether they, or some nearly like them, have been seen
+    /// before, and which.
     ///
-    /// An index in a folder that is safe against kills and power cuts: an answer to an addition is printed when it is on the disk. Documents are JSON
-    /// lines from files or standard input, or those of an atlas. Answers are JSON lines, one a document, in order.
+    /// An index in a folder that is safe against kills and power cuts: an answer to an addition is
+    /// printed when it is on the disk. Documents are JSON lines from files or standard input, or
+    /// those of an atlas. Answers are JSON lines, one a document, in order.
     Seen(Box<crate::commands::seen::SeenArgs>),
     /// Serve an atlas, an index of seen documents, or both, to browsers and programs.
     ///
-    /// On this machine only, unless told otherwise. Writes always need a token; if other machines can
-    /// reach the server, reads need one too. Ends with code 0 on a signal, when running requests are
-    /// done; at once on a second one.
+    /// On this machine only, unless told otherwise. Writes always need a token; if other machines
+    /// can reach the server, reads need one too. Ends with code 0 on a signal, when running
+    /// requests are done; at once on a second one.
     #[cfg(feature = "serve")]
     Serve(Box<crate::commands::serve::ServeArgs>),
-    /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before starting.
+    /// Choose parameters, draw the curve of a filter, and tell memory, disk and time before
+    /// starting.
     Plan(PlanArgs),
     /// Make a web with planted copies and known answers.
     Generate(GenerateArgs),
@@ -139,7 +154,8 @@ pub(crate) enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
-    /// Read one PDF from standard input for a scan; a process of its own, so that a hostile file harms nobody.
+    /// Read one PDF from standard input for a scan; a process of its own, so that a hostile file
+    /// harms nobody.
     #[command(hide = true)]
     PdfWorker,
     /// Write man pages into a folder.
@@ -152,7 +168,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
-    /// Where the web, the truth and the atlas go; replaced if a demo made it [default: onionskin-demo in the folder for temporary files]
+    /// Where the web, the truth and the atlas go; replaced if a demo made it [default:
+    /// onionskin-demo in the folder for temporary files]
     #[arg(short, long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
     /// About how many pages.
@@ -211,7 +228,8 @@ pub(crate) struct ReadingArgs {
     /// The text field holds HTML.
     #[arg(long)]
     pub text_is_html: bool,
-    /// Compute the SHA-1 of texts in JSON lines, Parquet and CSV, which tells copies that are equal to the byte.
+    /// Compute the SHA-1 of texts in JSON lines, Parquet and CSV, which tells copies that are equal
+    /// to the byte.
     #[arg(long)]
     pub text_digests: bool,
     /// Take HTTP responses of any status, not only 200.
@@ -253,24 +271,28 @@ pub(crate) struct SimilarArgs {
     /// The folder of the atlas.
     #[arg(value_hint = ValueHint::DirPath)]
     pub atlas: PathBuf,
-    /// resemblance (of shingle sets), overlap (a number of shared chunks), paragraphs (a share of identical shingle
-    /// paragraphs) or exact [default: resemblance; with --iterations, paragraphs]
+    /// resemblance (of shingle sets), overlap (a number of shared chunks), paragraphs (a share of
+    /// identical shingle paragraphs) or exact [default: resemblance; with --iterations, paragraphs]
     #[arg(long, value_name = "METHOD")]
     pub method: Option<Method>,
-    /// What makes two documents similar, at least: a resemblance or share, as in 0.9 or 90%; with overlap, a number of chunks
-    /// [default: 0.9; 15 chunks of four lines or 25 of two; half of the paragraphs]
+    /// What makes two documents similar, at least: a resemblance or share, as in 0.9 or 90%; with
+    /// overlap, a number of chunks [default: 0.9; 15 chunks of four lines or 25 of two; half of the
+    /// paragraphs]
     #[arg(long, value_name = "T")]
     pub threshold: Option<String>,
-    /// Find every pair and miss none, by a join of the shingle sets instead of features. For small corpora, and as the yardstick.
+    /// Find every pair and miss none, by a join of the shingle sets instead of features. For small
+    /// corpora, and as the yardstick.
     #[arg(long)]
     pub exact: bool,
-    /// Candidates share r of k features of s minima each, as in 6x14r2 [default: what fits the threshold, out of what the scan kept]
+    /// Candidates share r of k features of s minima each, as in 6x14r2 [default: what fits the
+    /// threshold, out of what the scan kept]
     #[arg(long, value_name = "KxSrR", conflicts_with_all = ["exact", "bands"])]
     pub filter: Option<FeatureFilter>,
     /// Candidates agree in one of B bands of R minima, as in 20x5: the same as --filter 20x5r1.
     #[arg(long, value_name = "BxR", conflicts_with = "exact", value_parser = bands)]
     pub bands: Option<FeatureFilter>,
-    /// A named set of parameters: sgm98-4 (four-line chunks, 15 shared) or sgm98-2 (two-line chunks, 25 shared).
+    /// A named set of parameters: sgm98-4 (four-line chunks, 15 shared) or sgm98-2 (two-line
+    /// chunks, 25 shared).
     #[arg(long, value_enum, value_name = "NAME", conflicts_with_all = ["method", "threshold", "chunking", "exact", "filter", "bands", "iterations"])]
     pub preset: Option<SimilarPreset>,
     /// The chunks that overlap counts: l4, l2, sent, para, w4 ...
@@ -279,24 +301,27 @@ pub(crate) struct SimilarArgs {
     /// What finds overlaps: prefix, iceberg or sort. The answer is the same.
     #[arg(long, default_value = "prefix", value_name = "ENGINE")]
     pub engine: Engine,
-    /// Compare only N of --of subcollections with everything, and estimate how many duplicates there are in all: documents with the same shingle paragraphs.
-    /// Pairs and clusters are those that were found.
+    /// Compare only N of --of subcollections with everything, and estimate how many duplicates
+    /// there are in all: documents with the same shingle paragraphs. Pairs and clusters are those
+    /// that were found.
     #[arg(long, value_name = "N", requires = "of", value_parser = clap::value_parser!(u32).range(1..))]
     pub iterations: Option<u32>,
     /// How many subcollections documents are dealt out to, by chance.
     #[arg(long, value_name = "M", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..))]
     pub of: Option<u32>,
-    /// centred (every member is similar to the centre) or transitive (everything that is connected).
+    /// centred (every member is similar to the centre) or transitive (everything that is
+    /// connected).
     #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
     pub cluster: Clustering,
-    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or prefer:A,B,... with beginnings of URLs,
-    /// host names or names of inputs.
+    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or
+    /// prefer:A,B,... with beginnings of URLs, host names or names of inputs.
     #[arg(long, default_value = "smallest", value_name = "RULE")]
     pub keep: Survivor,
     /// Do not measure on a sample how much was found.
     #[arg(long)]
     pub no_recall: bool,
-    /// Leave pairs and clusters as they are, and only note for `report` which documents are copies at this level.
+    /// Leave pairs and clusters as they are, and only note for `report` which documents are copies
+    /// at this level.
     #[arg(long)]
     pub for_report: bool,
     #[command(flatten)]
@@ -336,7 +361,8 @@ pub(crate) struct PlanArgs {
     /// Look at this filter instead of choosing one, as in 6x14r2.
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["threshold", "miss", "far", "false_accept"])]
     pub filter: Option<FeatureFilter>,
-    /// Take the minima out of the bins of one permutation: the recipe ends in `-one`, the curve is the same, and sketches cost half as much or less.
+    /// Take the minima out of the bins of one permutation: the recipe ends in `-one`, the curve is
+    /// the same, and sketches cost half as much or less.
     #[arg(long)]
     pub one_permutation: bool,
     /// Documents to plan for.

@@ -53,8 +53,8 @@ fn main() -> ExitCode {
     .into()
 }
 
-/// Decoders of foreign formats panic on damaged files. Workers catch that and report a bad record, or an error that carries the
-/// message; the traces in between would only frighten.
+/// Decoders of foreign formats panic on damaged files. Workers catch that and report a bad record,
+/// or an error that carries the message; the traces in between would only frighten.
 fn hush_caught_panics() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -1,4 +1,5 @@
-//! From a text to everything a recipe asks for, with memory that is kept from one document to the next.
+//! From a text to everything a recipe asks for, with memory that is kept from one document to the
+//! next.
 
 use crate::chunk::{self, Chunking, ParagraphScratch};
 use crate::feature::FeatureMaker;
@@ -137,16 +138,17 @@ impl Analyzer {
         Analysis(self)
     }
 
-    /// Cuts one document into chunks and does nothing else: there is no sketch, no feature and, unless the document is a chunk itself, no
-    /// fingerprint of the text.
+    /// Cuts one document into chunks and does nothing else: there is no sketch, no feature and,
+    /// unless the document is a chunk itself, no fingerprint of the text.
     pub fn analyze_chunks(&mut self, text: &str) -> Analysis<'_> {
         let document = self.chunkers.iter().any(|chunker| chunker.chunking == Chunking::Document);
         self.cut(text, document);
         Analysis(self)
     }
 
-    /// Hands over the fingerprints of the main chunking of the last document without copying them, and keeps the memory of `other` for the next
-    /// document. Shingles may repeat when the recipe does not keep them.
+    /// Hands over the fingerprints of the main chunking of the last document without copying them,
+    /// and keeps the memory of `other` for the next document. Shingles may repeat when the recipe
+    /// does not keep them.
     pub fn swap_main_chunks(&mut self, other: &mut Vec<u64>) {
         std::mem::swap(&mut self.chunkers[0].fingerprints, other);
     }

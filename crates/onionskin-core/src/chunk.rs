@@ -10,9 +10,9 @@
 //! | `w4` | four words, overlapping, as a set | Broder 2000, section 2 |
 //! | `c9`, `ls2` | nine letters, two lines; overlapping, as sets | Broder 2000, section 2 |
 //!
-//! Shingles are a set and come once each, in order of first appearance. Other chunks come as often as they occur. Chunks are
-//! made of canonical tokens, except for shingle paragraphs, whose borders are punctuation and characters: there the text
-//! counts as it stands, white space collapsed.
+//! Shingles are a set and come once each, in order of first appearance. Other chunks come as often
+//! as they occur. Chunks are made of canonical tokens, except for shingle paragraphs, whose borders
+//! are punctuation and characters: there the text counts as it stands, white space collapsed.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -83,8 +83,9 @@ impl FromStr for Chunking {
     }
 }
 
-/// Cuts text at sentence ends: a full stop, question or exclamation mark (or one of their ideographic and other forms) before
-/// white space or the end, and an empty line. Titles and abbreviations are cut too; both copies of a text are cut alike.
+/// Cuts text at sentence ends: a full stop, question or exclamation mark (or one of their
+/// ideographic and other forms) before white space or the end, and an empty line. Titles and
+/// abbreviations are cut too; both copies of a text are cut alike.
 pub fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -128,15 +129,17 @@ pub fn paragraphs(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Characters after which a sentence is cut when no period came (Pereira et al. 2006, definition 1).
+/// Characters after which a sentence is cut when no period came (Pereira et al. 2006, definition
+/// 1).
 pub const SENTENCE_CHARACTERS: usize = 150;
 /// Sentences of a shingle paragraph.
 pub const PARAGRAPH_SENTENCES: usize = 3;
 
-/// Calls `chunk` with the text of every shingle paragraph (Pereira et al. 2006, definition 1): sentences end at a period or
-/// at the 150th character, three of them make a paragraph, none is in two. White space is collapsed to single blanks, which
-/// count as characters inside a sentence and not before it. A period with nothing before it ends nothing. The sentences left over
-/// at the end, one or two, are a last, shorter paragraph: the paper looks only at documents long enough to do
+/// Calls `chunk` with the text of every shingle paragraph (Pereira et al. 2006, definition 1):
+/// sentences end at a period or at the 150th character, three of them make a paragraph, none is in
+/// two. White space is collapsed to single blanks, which count as characters inside a sentence and
+/// not before it. A period with nothing before it ends nothing. The sentences left over at the end,
+/// one or two, are a last, shorter paragraph: the paper looks only at documents long enough to do
 /// without, but two documents that differ in their last words are not the same.
 pub fn shingle_paragraphs(text: &str, scratch: &mut ParagraphScratch, mut chunk: impl FnMut(&[u8])) {
     let ParagraphScratch { collapsed, paragraph } = scratch;
@@ -194,7 +197,8 @@ fn sentence_length(text: &[u8]) -> usize {
     text.len()
 }
 
-/// Copies text with runs of ASCII white space made one blank, none at the end. (Other kinds of space are characters like any other.)
+/// Copies text with runs of ASCII white space made one blank, none at the end. (Other kinds of
+/// space are characters like any other.)
 fn collapse_white_space(text: &[u8], out: &mut Vec<u8>) {
     out.clear();
     out.resize(text.len(), 0);

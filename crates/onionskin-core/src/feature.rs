@@ -1,5 +1,5 @@
-//! Features: k groups of s minima, one fingerprint a group. Documents that share at least r are candidates (Broder 2000,
-//! section 3). `[6, 14, 2]` is 48 bytes a document.
+//! Features: k groups of s minima, one fingerprint a group. Documents that share at least r are
+//! candidates (Broder 2000, section 3). `[6, 14, 2]` is 48 bytes a document.
 
 use std::fmt;
 use std::num::NonZeroU8;
@@ -76,8 +76,9 @@ impl FeatureFilter {
         8 * self.k()
     }
 
-    /// P(k,s,r)(ρ): the probability that two documents of resemblance ρ share r features or more,
-    /// Σ over i from r to k of C(k,i)·ρ^(s·i)·(1-ρ^s)^(k-i). Fingerprint collisions are left out (below 10⁻¹⁸).
+    /// P(k,s,r)(ρ): the probability that two documents of resemblance ρ share r features or more, Σ
+    /// over i from r to k of C(k,i)·ρ^(s·i)·(1-ρ^s)^(k-i). Fingerprint collisions are left out
+    /// (below 10⁻¹⁸).
     pub fn acceptance(self, resemblance: f64) -> f64 {
         let group = resemblance.clamp(0.0, 1.0).powi(self.s() as i32);
         upper_binomial_tail(self.k(), self.r(), group)
@@ -90,13 +91,14 @@ impl FeatureFilter {
         upper_binomial_tail(self.k(), self.k() - self.r() + 1, 1.0 - group)
     }
 
-    /// The resemblance at which half of the pairs are accepted: where the total error is least under a uniform distribution
-    /// of resemblance (section 4).
+    /// The resemblance at which half of the pairs are accepted: where the total error is least
+    /// under a uniform distribution of resemblance (section 4).
     pub fn half_point(self) -> f64 {
         self.resemblance_at(0.5)
     }
 
-    /// The resemblance at which this share of pairs is accepted: the inverse of [`FeatureFilter::acceptance`].
+    /// The resemblance at which this share of pairs is accepted: the inverse of
+    /// [`FeatureFilter::acceptance`].
     pub fn resemblance_at(self, acceptance: f64) -> f64 {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..60 {
@@ -169,10 +171,12 @@ pub enum PlanError {
     },
 }
 
-/// The smallest filter that meets a target: fewest features, then fewest permutations, then the fewest missed.
+/// The smallest filter that meets a target: fewest features, then fewest permutations, then the
+/// fewest missed.
 ///
-/// Filters of which one to three features must agree come first, even where one with more features to agree would be smaller:
-/// finding pairs that share many features costs far more than a few bytes (section 3 advises one or two).
+/// Filters of which one to three features must agree come first, even where one with more features
+/// to agree would be smaller: finding pairs that share many features costs far more than a few
+/// bytes (section 3 advises one or two).
 pub fn choose(target: Target) -> Result<FeatureFilter, PlanError> {
     const MOST_FEATURES: u32 = 64;
     const FEW: u32 = 3;
@@ -187,7 +191,8 @@ pub fn choose(target: Target) -> Result<FeatureFilter, PlanError> {
     for (k, most_agreeing) in sizes {
         let mut best: Option<FeatureFilter> = None;
         for r in 1..=k.min(most_agreeing) {
-            // More minima a feature accept less: the smallest s that keeps `far` out is the one that misses least.
+            // More minima a feature accept less: the smallest s that keeps `far` out is the one
+            // that misses least.
             let fits = (1..=255)
                 .filter_map(|s| FeatureFilter::new(k, s, r).ok())
                 .find(|filter| filter.acceptance(far) <= false_accept)
@@ -220,14 +225,16 @@ pub struct FeatureMaker {
 impl FeatureMaker {
     /// For sketches of at least `filter.permutations()` minima.
     pub fn new(filter: FeatureFilter) -> FeatureMaker {
-        // Features are 64 bits whatever the chunks are: shared features make pairs, and spurious ones cost work.
+        // Features are 64 bits whatever the chunks are: shared features make pairs, and spurious
+        // ones cost work.
         let rabin = Rabin::new(Purpose::Features, Width::Bits64);
         // The group's number, and two minima to a block.
         let rabin = Arc::new(Shingler::new(rabin, 1 + filter.s().div_ceil(2)));
         FeatureMaker { filter, rabin, blocks: vec![], features: vec![] }
     }
 
-    /// One fingerprint a group, the group's number mixed in, by a polynomial of its own (Broder 2000, section 3).
+    /// One fingerprint a group, the group's number mixed in, by a polynomial of its own (Broder
+    /// 2000, section 3).
     ///
     /// # Panics
     /// When the sketch is too short.

@@ -1,8 +1,9 @@
 //! Polynomials over GF(2), the slow and obvious way.
 //!
-//! A polynomial of degree below 64 is a `u64`, bit i the coefficient of tⁱ. A modulus of degree 64 is written without
-//! its leading term, as is the custom: `Modulus::new(0x1b)` is t⁶⁴ + t⁴ + t³ + t + 1. Everything here is the truth that
-//! the fast kernels are tested against, and what makes their constants.
+//! A polynomial of degree below 64 is a `u64`, bit i the coefficient of tⁱ. A modulus of degree
+//! 64 is written without its leading term, as is the custom: `Modulus::new(0x1b)` is t⁶⁴ + t⁴ +
+//! t³ + t + 1. Everything here is the truth that the fast kernels are tested against, and what
+//! makes their constants.
 
 /// A modulus of degree 64, leading term left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +15,8 @@ impl Modulus {
         Modulus(rest)
     }
 
-    /// A polynomial of degree 32 times t³²: arithmetic modulo it keeps everything that arithmetic modulo the small
-    /// polynomial needs, so that one kernel of 64 bits serves both widths.
+    /// A polynomial of degree 32 times t³²: arithmetic modulo it keeps everything that arithmetic
+    /// modulo the small polynomial needs, so that one kernel of 64 bits serves both widths.
     pub const fn lifted(rest: u32) -> Modulus {
         Modulus((rest as u64) << 32)
     }
@@ -58,7 +59,8 @@ impl Modulus {
 
     /// ⌊t¹²⁸ / M⌋ without its leading term t⁶⁴: Barrett's constant.
     pub const fn barrett(self) -> u64 {
-        // Long division of t¹²⁸ by M. After the first step the remainder is rest·t⁶⁴; the quotient's lower 64 bits follow.
+        // Long division of t¹²⁸ by M. After the first step the remainder is rest·t⁶⁴; the
+        // quotient's lower 64 bits follow.
         let mut remainder = self.0 as u128;
         let mut quotient = 0u64;
         let mut step = 0;
@@ -88,7 +90,8 @@ pub const fn carryless_mul(a: u64, b: u64) -> u128 {
     product
 }
 
-/// Whether t^`degree` + `rest` is irreducible, by Rabin's test. `degree` must be a power of two, at most 64.
+/// Whether t^`degree` + `rest` is irreducible, by Rabin's test. `degree` must be a power of two, at
+/// most 64.
 pub fn is_irreducible(degree: u32, rest: u64) -> bool {
     assert!(degree.is_power_of_two() && (2..=64).contains(&degree), "degree {degree} is not handled");
     let polynomial = (1u128 << degree) | u128::from(rest);

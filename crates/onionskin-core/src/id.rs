@@ -253,7 +253,8 @@ impl Resemblance {
         (0.0..=1.0).contains(&value).then_some(Resemblance(value))
     }
 
-    /// Of two sets of distinct values, each sorted ascending. Two empty sets resemble each other in nothing.
+    /// Of two sets of distinct values, each sorted ascending. Two empty sets resemble each other in
+    /// nothing.
     pub fn of_sorted_sets(a: &[u64], b: &[u64]) -> Resemblance {
         debug_assert!(a.windows(2).all(|w| w[0] < w[1]) && b.windows(2).all(|w| w[0] < w[1]));
         let shared = shared_of_sorted_sets(a, b);
@@ -278,7 +279,8 @@ pub(crate) fn shared_of_sorted_sets(a: &[u64], b: &[u64]) -> usize {
     shared
 }
 
-/// A number of shared chunks that is enough: *at least* this many. The papers say both that and "more than".
+/// A number of shared chunks that is enough: *at least* this many. The papers say both that and
+/// "more than".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Threshold(NonZeroU32);
 

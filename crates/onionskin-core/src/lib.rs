@@ -1,8 +1,9 @@
 //! Tokens, chunkings, Rabin fingerprints, sketches and features: the mathematics of resemblance.
 //!
-//! A document is text. It becomes canonical [`token`]s, the tokens become [`chunk`]s, every chunk a Rabin
-//! fingerprint ([`rabin`]), the set of fingerprints a [`sketch`] of minima, and the sketch a handful of
-//! [`feature`]s. [`Analyzer`] does all of it in one pass with scratch memory of its own; a [`Recipe`] says how.
+//! A document is text. It becomes canonical [`token`]s, the tokens become [`chunk`]s, every chunk a
+//! Rabin fingerprint ([`rabin`]), the set of fingerprints a [`sketch`] of minima, and the sketch a
+//! handful of [`feature`]s. [`Analyzer`] does all of it in one pass with scratch memory of its own;
+//! a [`Recipe`] says how.
 //!
 //! ```
 //! use onionskin_core::{Analyzer, Recipe};
@@ -15,8 +16,9 @@
 //! # Ok::<(), onionskin_core::RecipeError>(())
 //! ```
 //!
-//! This crate knows nothing of files, threads or clocks. What it computes from the same text, recipe and seed never
-//! changes: the polynomials, the permutations and the character tables are part of the source and pinned by tests.
+//! This crate knows nothing of files, threads or clocks. What it computes from the same text,
+//! recipe and seed never changes: the polynomials, the permutations and the character tables are
+//! part of the source and pinned by tests.
 
 mod analyze;
 pub mod calendar;

@@ -1,10 +1,12 @@
-//! A scrambler and a generator of constants. Both reach disk through sketches, so both are frozen by test vectors.
+//! A scrambler and a generator of constants. Both reach disk through sketches, so both are frozen
+//! by test vectors.
 
 /// A bijection on 64 bits that leaves no linear structure behind.
 ///
-/// Rabin fingerprints are linear over GF(2): near-equal shingles have related fingerprints. The permutations of a sketch
-/// are linear too, over the integers. Scrambling in between lets their minima be as good as random (Broder 2000,
-/// section 2: "random linear transformations are likely to suffice in practice"). The constants are Stafford's mix 13.
+/// Rabin fingerprints are linear over GF(2): near-equal shingles have related fingerprints. The
+/// permutations of a sketch are linear too, over the integers. Scrambling in between lets their
+/// minima be as good as random (Broder 2000, section 2: "random linear transformations are likely
+/// to suffice in practice"). The constants are Stafford's mix 13.
 #[inline]
 pub fn scramble(x: u64) -> u64 {
     let x = half_scramble(x);

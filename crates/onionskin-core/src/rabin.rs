@@ -1,20 +1,25 @@
-//! Rabin fingerprints: a string is a polynomial over GF(2), its fingerprint the remainder by an irreducible one.
+//! Rabin fingerprints: a string is a polynomial over GF(2), its fingerprint the remainder by an
+//! irreducible one.
 //!
-//! Two different strings of m bits collide for at most m/2⁶³ of the irreducible polynomials of degree 64, whatever the
-//! strings are; that bound is why the papers use them (Broder 2000, section 2). The polynomials here were drawn once, at
-//! random (the first irreducible values in a stream of SHA-256 digests), and never change.
+//! Two different strings of m bits collide for at most m/2⁶³ of the irreducible polynomials of
+//! degree 64, whatever the strings are; that bound is why the papers use them (Broder 2000, section
+//! 2). The polynomials here were drawn once, at random (the first irreducible values in a stream of
+//! SHA-256 digests), and never change.
 //!
-//! **What is fingerprinted.** Text comes in two levels. A *word* of at most seven bytes is its bytes with a one above
-//! them, which as a polynomial of degree below 64 is its own remainder and costs nothing. A longer word is reduced in blocks
-//! of eight bytes, first block first, the last one (0 to 7 bytes) with the one above. A *sequence* of n such
-//! remainders uᵢ has the fingerprint (t^(64n) + Σ uᵢ·t^(64(n-i)))·t⁶⁴ mod P: the leading term tells lengths apart, the
-//! last factor spreads short words over all 64 bits.
+//! **What is fingerprinted.** Text comes in two levels. A *word* of at most seven bytes is its
+//! bytes with a one above them, which as a polynomial of degree below 64 is its own remainder and
+//! costs nothing. A longer word is reduced in blocks of eight bytes, first block first, the last
+//! one (0 to 7 bytes) with the one above. A *sequence* of n such remainders uᵢ has the fingerprint
+//! (t^(64n) + Σ uᵢ·t^(64(n-i)))·t⁶⁴ mod P: the leading term tells lengths apart, the last factor
+//! spreads short words over all 64 bits.
 //!
-//! **How.** The naive way takes a bit at a time ([`crate::gf2`]). With a carry-less multiplier a window of w words is w products,
-//! one sum and one reduction, independent of its neighbours. Without one, the fingerprint rolls over byte tables: 16 look-ups a
-//! word. Both are tested to be equal to the naive way.
+//! **How.** The naive way takes a bit at a time ([`crate::gf2`]). With a carry-less multiplier a
+//! window of w words is w products, one sum and one reduction, independent of its neighbours.
+//! Without one, the fingerprint rolls over byte tables: 16 look-ups a word. Both are tested to be
+//! equal to the naive way.
 //!
-//! **32 bits.** To repeat the papers: the same arithmetic modulo P·t³², brought down to P at the end.
+//! **32 bits.** To repeat the papers: the same arithmetic modulo P·t³², brought down to P at the
+//! end.
 
 use std::sync::OnceLock;
 
@@ -41,8 +46,8 @@ impl Width {
     }
 }
 
-/// What a fingerprint is for: each use has a polynomial of its own, so that equal features say nothing about equal
-/// chunks (Broder 2000, section 3).
+/// What a fingerprint is for: each use has a polynomial of its own, so that equal features say
+/// nothing about equal chunks (Broder 2000, section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Chunks and shingles.
@@ -222,7 +227,8 @@ impl Shingler {
         self.coefficients.len()
     }
 
-    /// Appends the fingerprint of every w remainders, one group after the other; fewer at the end are left out.
+    /// Appends the fingerprint of every w remainders, one group after the other; fewer at the end
+    /// are left out.
     pub fn sequences_into(&self, blocks: &[u64], out: &mut Vec<u64>) {
         let start = out.len();
         let sums = match &self.tables {
@@ -238,8 +244,8 @@ impl Shingler {
         }
     }
 
-    /// Appends one fingerprint per window, in order, repeats included. Fewer tokens than a window are one shingle, all of
-    /// them; no tokens are none.
+    /// Appends one fingerprint per window, in order, repeats included. Fewer tokens than a window
+    /// are one shingle, all of them; no tokens are none.
     pub fn shingle_into(&self, tokens: &[u64], out: &mut Vec<u64>) {
         if tokens.is_empty() {
             return;

@@ -1,9 +1,10 @@
 //! The recipe: everything that decides what is computed from a text, in one short spelling.
 //!
-//! `w4-rabin64-6x14r2+sketch+w4+l4` reads: shingles of four words, 64-bit Rabin fingerprints, 6 features of 14 minima of which 2
-//! must agree; keep the minima, the shingles and the four-line chunks too. `w5-rabin64-16x5r1-one` takes its minima out of the bins of
-//! one permutation. The spelling stands in manifests, file names, legends and bench names alike. Speed and memory are not
-//! part of it: they never change a result.
+//! `w4-rabin64-6x14r2+sketch+w4+l4` reads: shingles of four words, 64-bit Rabin fingerprints, 6
+//! features of 14 minima of which 2 must agree; keep the minima, the shingles and the four-line
+//! chunks too. `w5-rabin64-16x5r1-one` takes its minima out of the bins of one permutation. The
+//! spelling stands in manifests, file names, legends and bench names alike. Speed and memory are
+//! not part of it: they never change a result.
 
 use std::fmt;
 use std::num::NonZeroU16;

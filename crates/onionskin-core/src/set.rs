@@ -1,8 +1,9 @@
 //! A set of fingerprints that is emptied for every document.
 //!
-//! Sorting a document's fingerprints would tell repeats as well, in seven times the time. A hash table has to be emptied, which for a short
-//! document takes as long as filling it. This one holds numbers instead of fingerprints, and they go on from document to document: a
-//! number of an earlier document is as good as none.
+//! Sorting a document's fingerprints would tell repeats as well, in seven times the time. A hash
+//! table has to be emptied, which for a short document takes as long as filling it. This one holds
+//! numbers instead of fingerprints, and they go on from document to document: a number of an
+//! earlier document is as good as none.
 
 /// Fingerprints of one document, each once, in order.
 #[derive(Clone, Debug, Default)]
@@ -88,8 +89,8 @@ impl FingerprintSet {
 
     /// How many of these fingerprints, no two of which are equal, are members.
     ///
-    /// What two documents share they have in nearly the same order: after one that is a member, the next is the next member, and one look
-    /// tells. The table is asked only where they differ.
+    /// What two documents share they have in nearly the same order: after one that is a member, the
+    /// next is the next member, and one look tells. The table is asked only where they differ.
     pub fn count_shared(&self, fingerprints: &[u64]) -> u32 {
         let members = self.members();
         let (mut shared, mut next) = (0, 0);

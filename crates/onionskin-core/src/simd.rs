@@ -55,8 +55,8 @@ fn has_avx512() -> bool {
         && has!("avx512vbmi2")
 }
 
-/// For every window of `coefficients.len()` blocks: Σ blockⱼ·coefficientⱼ mod M, xor `constant`, appended to `out`.
-/// `None` when the processor cannot; then nothing is written.
+/// For every window of `coefficients.len()` blocks: Σ blockⱼ·coefficientⱼ mod M, xor `constant`,
+/// appended to `out`. `None` when the processor cannot; then nothing is written.
 pub(crate) fn window_sums(
     blocks: &[u64],
     coefficients: &[u64],
@@ -190,9 +190,10 @@ pub(crate) fn fold_blocks(mut state: u64, blocks: &[u64], powers: &[u64; 8], bar
     state
 }
 
-/// Lowers each accumulator to the smallest image of the values under its permutation: for i, the minimum over x of
-/// `multipliers[i] * half(x, i) + offsets[i]` modulo 2³², where the half of x is the low one for even i and the
-/// high one for odd i. All three slices have the same length, a multiple of 8.
+/// Lowers each accumulator to the smallest image of the values under its permutation: for i, the
+/// minimum over x of `multipliers[i] * half(x, i) + offsets[i]` modulo 2³², where the half of x is
+/// the low one for even i and the high one for odd i. All three slices have the same length, a
+/// multiple of 8.
 pub(crate) fn lower_minima(values: &[u64], multipliers: &[u32], offsets: &[u32], minima: &mut [u32]) {
     assert!(
         multipliers.len() == minima.len() && offsets.len() == minima.len() && minima.len().is_multiple_of(8)
@@ -223,8 +224,9 @@ pub(crate) fn lower_minima_portable(
     }
 }
 
-/// Cuts the range of a permutation into as many bins as there are numbers in `least`, and lowers each of these to the least image in its bin.
-/// The image of a fingerprint is how far it is from the beginning of its bin, as many times as fine as there are bins.
+/// Cuts the range of a permutation into as many bins as there are numbers in `least`, and lowers
+/// each of these to the least image in its bin. The image of a fingerprint is how far it is from
+/// the beginning of its bin, as many times as fine as there are bins.
 pub(crate) fn lower_bins(fingerprints: &[u64], key: u64, least: &mut [u64]) {
     #[cfg(target_arch = "x86_64")]
     if has_avx512() && u32::try_from(least.len()).is_ok() {
@@ -265,8 +267,9 @@ pub(crate) fn filled_portable(bins: &[u64], none: u64) -> u64 {
     bins.iter().zip(0..).fold(0, |bits, (least, bit)| bits | u64::from(*least != none) << bit)
 }
 
-/// The bin of a fingerprint among `t`, and its image there. The permutation is that of [`crate::scramble`] without its last step, which is for
-/// the lower bits: the bin and the least are chosen by the upper ones.
+/// The bin of a fingerprint among `t`, and its image there. The permutation is that of
+/// [`crate::scramble`] without its last step, which is for the lower bits: the bin and the least
+/// are chosen by the upper ones.
 #[inline]
 pub(crate) fn image(fingerprint: u64, key: u64, t: usize) -> (usize, u64) {
     let scaled = u128::from(half_scramble(fingerprint ^ key)) * t as u128;

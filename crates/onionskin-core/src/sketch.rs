@@ -1,16 +1,20 @@
 //! Sketches: a few hundred bytes from which the resemblance of two documents can be estimated.
 //!
-//! The minimum of a random permutation of A∪B lies in A∩B with probability |A∩B| / |A∪B|, so the share of permutations whose
-//! minima agree estimates the resemblance (Broder 2000, section 2). Three kinds are made:
+//! The minimum of a random permutation of A∪B lies in A∩B with probability |A∩B| / |A∪B|, so the
+//! share of permutations whose minima agree estimates the resemblance (Broder 2000, section 2).
+//! Three kinds are made:
 //!
 //! - [`Permutations`]: t independent permutations, a minimum each. What features are built of.
-//! - [`OnePermutation`]: one permutation in t bins, a minimum each. Features can be built of it too, in a small part of the time.
-//! - [`bottom_sketch`]: one permutation, its t smallest images. Quicker for long documents, useless for features.
+//! - [`OnePermutation`]: one permutation in t bins, a minimum each. Features can be built of it
+//!   too, in a small part of the time.
+//! - [`bottom_sketch`]: one permutation, its t smallest images. Quicker for long documents, useless
+//!   for features.
 //!
-//! A permutation is x ↦ a·x + b modulo 2³², a odd, over one half of the scrambled fingerprint: the low half for even
-//! numbers, the high half for odd ones, so that a pair of minima tells 64 bits apart and a one-shingle document is not
-//! mistaken for another. 32 bits are enough for minima ("the shingle fingerprints can be quite short", section 2) and
-//! make sketches half as long and twice as fast. A sketch of one recipe says nothing about a sketch of another.
+//! A permutation is x ↦ a·x + b modulo 2³², a odd, over one half of the scrambled fingerprint: the
+//! low half for even numbers, the high half for odd ones, so that a pair of minima tells 64 bits
+//! apart and a one-shingle document is not mistaken for another. 32 bits are enough for minima
+//! ("the shingle fingerprints can be quite short", section 2) and make sketches half as long and
+//! twice as fast. A sketch of one recipe says nothing about a sketch of another.
 
 use crate::id::{Packed, shared_of_sorted_sets};
 use crate::mix::{SplitMix64, scramble};
@@ -45,7 +49,8 @@ impl Permutations {
         self.t
     }
 
-    /// The sketch of a set of fingerprints; repeats do no harm. All ones for an empty set, which resembles nothing.
+    /// The sketch of a set of fingerprints; repeats do no harm. All ones for an empty set, which
+    /// resembles nothing.
     pub fn sketch(&mut self, fingerprints: &[u64]) -> &[u32] {
         self.scrambled.clear();
         self.scrambled.extend(fingerprints.iter().map(|fingerprint| scramble(*fingerprint)));
@@ -103,7 +108,8 @@ pub fn estimate_resemblance(a: &[u32], b: &[u32]) -> Estimate {
     Estimate::of_share(a.iter().zip(b).filter(|(x, y)| x == y).count(), a.len())
 }
 
-/// Turns a resemblance into the containment |A∩B| / |A| of sets of known sizes: with r = I/(A+B-I), I = r(A+B)/(1+r).
+/// Turns a resemblance into the containment |A∩B| / |A| of sets of known sizes: with r = I/(A+B-I),
+/// I = r(A+B)/(1+r).
 pub fn containment(resemblance: Estimate, size_a: u64, size_b: u64) -> Estimate {
     if size_a == 0 {
         return Estimate { value: 0.0, standard_error: 0.0 };
@@ -118,8 +124,9 @@ pub fn containment(resemblance: Estimate, size_a: u64, size_b: u64) -> Estimate 
 /// Padding of a bottom sketch that has fewer than t members.
 pub const NO_MEMBER: u32 = Packed::<u32>::NONE.bits();
 
-/// The t smallest images of a set under one permutation, ascending, padded with [`NO_MEMBER`] (Broder 2000, section 2, in
-/// brackets). The images are the upper halves of the scrambled and seeded fingerprints.
+/// The t smallest images of a set under one permutation, ascending, padded with [`NO_MEMBER`]
+/// (Broder 2000, section 2, in brackets). The images are the upper halves of the scrambled and
+/// seeded fingerprints.
 pub fn bottom_sketch(fingerprints: &[u64], t: usize, seed: u64, out: &mut Vec<u32>) {
     let key = SplitMix64::new(seed).next_u64();
     out.clear();
@@ -128,14 +135,16 @@ pub fn bottom_sketch(fingerprints: &[u64], t: usize, seed: u64, out: &mut Vec<u3
             .iter()
             .map(|fingerprint| ((scramble(fingerprint ^ key) >> 32) as u32).min(NO_MEMBER - 1)),
     );
-    // Repeats have equal images; cutting at t before they are gone would lose members, so cut only what is sure to be beyond.
+    // Repeats have equal images; cutting at t before they are gone would lose members, so cut only
+    // what is sure to be beyond.
     out.sort_unstable();
     out.dedup();
     out.resize(t.min(out.len()), NO_MEMBER);
     out.resize(t, NO_MEMBER);
 }
 
-/// Estimates resemblance from two bottom sketches: of the t smallest images of the union, the share that is in both.
+/// Estimates resemblance from two bottom sketches: of the t smallest images of the union, the share
+/// that is in both.
 ///
 /// # Panics
 /// When the sketches have different lengths.

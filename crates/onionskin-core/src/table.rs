@@ -2,8 +2,8 @@
 
 /// From 64-bit fingerprints to counts, places or numbers, none of which is 0.
 ///
-/// Open addressing with linear probing. A value of 0 marks a free slot, so that every key may occur.
-/// Keys should be fingerprints or the like: those in arithmetic progression would crowd.
+/// Open addressing with linear probing. A value of 0 marks a free slot, so that every key may
+/// occur. Keys should be fingerprints or the like: those in arithmetic progression would crowd.
 #[derive(Clone, Debug)]
 pub struct FingerprintTable {
     keys: Vec<u64>,
@@ -16,7 +16,8 @@ pub struct FingerprintTable {
 const SLOT: usize = size_of::<u64>() + size_of::<u32>();
 
 impl FingerprintTable {
-    /// An empty table of about so many bytes: the largest power of two of slots that fits, 16 at least.
+    /// An empty table of about so many bytes: the largest power of two of slots that fits, 16 at
+    /// least.
     pub fn of_bytes(bytes: usize) -> FingerprintTable {
         let slots = (bytes / SLOT).max(16);
         FingerprintTable::of_slots(1 << slots.ilog2())
@@ -69,7 +70,8 @@ impl FingerprintTable {
         Some(&mut self.values[slot]).filter(|value| **value != 0)
     }
 
-    /// Sets the value of a key, not 0, and gives what it was. The caller sees to it that there is room.
+    /// Sets the value of a key, not 0, and gives what it was. The caller sees to it that there is
+    /// room.
     pub fn insert(&mut self, key: u64, value: u32) -> u32 {
         debug_assert!(value != 0 && self.len < self.keys.len() - 1);
         let slot = self.slot(key);

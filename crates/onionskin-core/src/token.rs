@@ -1,20 +1,25 @@
-//! Canonical tokens: documents that differ only in case, punctuation or white space have the same ones.
+//! Canonical tokens: documents that differ only in case, punctuation or white space have the same
+//! ones.
 //!
-//! A token is handed on as its Rabin remainder ([`Rabin::word`]), never as a string: the common word of at most seven ASCII
-//! letters is one load, one mask and one `or`. The text is walked 64 bytes at a time as bit masks. A maximal run of letters and
-//! digits that is all ASCII is a word as it stands, lower-cased by setting one bit a byte. A run with any other character in it
-//! goes the long way: normalised if it has to be, case-folded and cut by the frozen tables of [`crate::unicode`].
+//! A token is handed on as its Rabin remainder ([`Rabin::word`]), never as a string: the common
+//! word of at most seven ASCII letters is one load, one mask and one `or`. The text is walked 64
+//! bytes at a time as bit masks. A maximal run of letters and digits that is all ASCII is a word as
+//! it stands, lower-cased by setting one bit a byte. A run with any other character in it goes the
+//! long way: normalised if it has to be, case-folded and cut by the frozen tables of
+//! [`crate::unicode`].
 //!
-//! Words are cut in two steps, a window of the text at a time: the first writes down where runs begin and end (`Runs`), the
-//! second turns them into remainders. Doing both at once would guess wrong at nearly every block how many words it holds, and at
-//! every third word whether it is a long one, and a wrong guess costs as much as two words.
+//! Words are cut in two steps, a window of the text at a time: the first writes down where runs
+//! begin and end (`Runs`), the second turns them into remainders. Doing both at once would guess
+//! wrong at nearly every block how many words it holds, and at every third word whether it is a
+//! long one, and a wrong guess costs as much as two words.
 //!
-//! ASCII separators never compose with what stands beside them into a word character, so cutting before normalising is safe.
+//! ASCII separators never compose with what stands beside them into a word character, so cutting
+//! before normalising is safe.
 //!
-//! Words are runs of letters, digits and their marks. Scripts that are written without spaces are cut, not taken for one giant
-//! word: every ideograph and hiragana is a token, and so is every base character of Thai, Lao, Khmer, Burmese and their like,
-//! with the marks on it. (A dictionary would cut them better and change with every release; shingles of several
-//! tokens make up for it.)
+//! Words are runs of letters, digits and their marks. Scripts that are written without spaces are
+//! cut, not taken for one giant word: every ideograph and hiragana is a token, and so is every base
+//! character of Thai, Lao, Khmer, Burmese and their like, with the marks on it. (A dictionary would
+//! cut them better and change with every release; shingles of several tokens make up for it.)
 
 use crate::rabin::{Purpose, Rabin, Width};
 use crate::simd::{self, ByteClasses};
@@ -93,8 +98,8 @@ pub struct Tokenizer {
     normalized: String,
     /// The word being put together.
     word: String,
-    /// Folding may leave the normal form where marks are involved: `ΐ` becomes a letter and two marks, but a capital with two
-    /// marks becomes a letter that composes with the first.
+    /// Folding may leave the normal form where marks are involved: `ΐ` becomes a letter and two
+    /// marks, but a capital with two marks becomes a letter that composes with the first.
     unsettled: bool,
     runs: Runs,
     /// The words themselves, when somebody wants to see them.
@@ -102,7 +107,8 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Words or letters under a normal form, as remainders for fingerprints of a width. Lines are made of words.
+    /// Words or letters under a normal form, as remainders for fingerprints of a width. Lines are
+    /// made of words.
     pub fn new(unit: Unit, form: Form, width: Width) -> Tokenizer {
         Tokenizer {
             form,
@@ -304,7 +310,8 @@ impl Tokenizer {
     }
 }
 
-/// The canonical words of a text, spelled out. For people: nothing here is fast, and nothing else needs the letters of a word.
+/// The canonical words of a text, spelled out. For people: nothing here is fast, and nothing else
+/// needs the letters of a word.
 ///
 /// ```
 /// use onionskin_core::token::canonical_words;

@@ -1,16 +1,18 @@
 //! Frozen character tables: which characters make words, how they fold, what their normal form is.
 //!
-//! Two pages that differ only in case, punctuation or the way an accent is encoded must give the same tokens, on
-//! every machine and for as long as an index lives. The obvious means, `char::is_alphanumeric`,
-//! `str::to_lowercase` and a normalisation crate, all follow the Unicode version of the toolchain or of the
-//! crate: an update would quietly change stored fingerprints. So the tables are generated once, by
-//! `scripts/unicode_tables.py`, kept in the source, and pinned by a checksum. They are Unicode
-//! [`UNICODE_VERSION`]; characters that are younger are separators, fold to themselves and are normal.
+//! Two pages that differ only in case, punctuation or the way an accent is encoded must give the
+//! same tokens, on every machine and for as long as an index lives. The obvious means,
+//! `char::is_alphanumeric`, `str::to_lowercase` and a normalisation crate, all follow the Unicode
+//! version of the toolchain or of the crate: an update would quietly change stored fingerprints. So
+//! the tables are generated once, by `scripts/unicode_tables.py`, kept in the source, and pinned by
+//! a checksum. They are Unicode [`UNICODE_VERSION`]; characters that are younger are separators,
+//! fold to themselves and are normal.
 //!
-//! The tokenizer asks about every character, so everything it wants to know is one load from a two-stage trie of
-//! 60 KB, of which a text touches a few hundred bytes: [`lookup`] gives an [`Entry`] with the class, the folding
-//! and whether normalisation must look closer. What normalisation needs beyond that is in tables of its own,
-//! which are read only for characters that may change.
+//! The tokenizer asks about every character, so everything it wants to know is one load from a
+//! two-stage trie of 60 KB, of which a text touches a few hundred bytes: [`lookup`] gives an
+//! [`Entry`] with the class, the folding and whether normalisation must look closer. What
+//! normalisation needs beyond that is in tables of its own, which are read only for characters that
+//! may change.
 //!
 //! ```
 //! use onionskin_core::unicode::{self, CharClass, Form};
@@ -40,30 +42,32 @@ pub const UNICODE_VERSION: &str = tables::VERSION;
 
 /// What a character does in a token.
 ///
-/// The first rule is that letters and numbers (general categories L and N) make words and everything else
-/// separates them; the exceptions are told at each variant. A text should be normalised before it is classified:
-/// `㍿` is a symbol, and four ideographs after NFKC.
+/// The first rule is that letters and numbers (general categories L and N) make words and
+/// everything else separates them; the exceptions are told at each variant. A text should be
+/// normalised before it is classified: `㍿` is a symbol, and four ideographs after NFKC.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum CharClass {
-    /// Not in any token: spaces, controls, punctuation, symbols, emoji, private use, unassigned. Apostrophes are
-    /// separators even where Unicode calls them letters (U+02BB to U+02BD, U+02EE), since people type them as
-    /// punctuation just as often.
+    /// Not in any token: spaces, controls, punctuation, symbols, emoji, private use, unassigned.
+    /// Apostrophes are separators even where Unicode calls them letters (U+02BB to U+02BD, U+02EE),
+    /// since people type them as punctuation just as often.
     Separator = 0,
-    /// Joins with its neighbours: letters of scripts with spaces, Hangul, Katakana, and the numbers of all scripts.
+    /// Joins with its neighbours: letters of scripts with spaces, Hangul, Katakana, and the numbers
+    /// of all scripts.
     Word = 1,
-    /// Belongs to the character before it, and is nothing alone: combining marks (M), the two zero-width joiners,
-    /// and the marks that lengthen or voice a kana (`ー`).
+    /// Belongs to the character before it, and is nothing alone: combining marks (M), the two
+    /// zero-width joiners, and the marks that lengthen or voice a kana (`ー`).
     Mark = 2,
-    /// A token of its own with the marks that follow: Han ideographs, Hiragana, Bopomofo, Yi, and other scripts
-    /// without spaces whose characters stand for words or syllables.
+    /// A token of its own with the marks that follow: Han ideographs, Hiragana, Bopomofo, Yi, and
+    /// other scripts without spaces whose characters stand for words or syllables.
     Single = 3,
-    /// A letter of a script without spaces whose words only a dictionary finds: Thai, Lao, Khmer, Myanmar, the
-    /// Tai scripts, Ahom, Balinese, Javanese. A token of its own with the marks that follow, as for
-    /// [`Single`](Self::Single), but kept apart since one letter says far less than one ideograph.
+    /// A letter of a script without spaces whose words only a dictionary finds: Thai, Lao, Khmer,
+    /// Myanmar, the Tai scripts, Ahom, Balinese, Javanese. A token of its own with the marks that
+    /// follow, as for [`Single`](Self::Single), but kept apart since one letter says far less than
+    /// one ideograph.
     Cluster = 4,
-    /// As if it were not there: soft hyphen, zero-width space, byte order mark, direction controls, variation
-    /// selectors, fillers, tags.
+    /// As if it were not there: soft hyphen, zero-width space, byte order mark, direction controls,
+    /// variation selectors, fillers, tags.
     Ignored = 5,
 }
 
@@ -102,9 +106,10 @@ impl Entry {
         Fold::by_number(self.0 >> FOLD_SHIFT, c)
     }
 
-    /// Might the text be in another than the given form because of this character? `false` means that the
-    /// character is a starter, that the form leaves it as it is, and that it never joins with what stands before
-    /// it: a text of such characters alone is normalised, and normalisation can be cut before each of them.
+    /// Might the text be in another than the given form because of this character? `false` means
+    /// that the character is a starter, that the form leaves it as it is, and that it never joins
+    /// with what stands before it: a text of such characters alone is normalised, and normalisation
+    /// can be cut before each of them.
     #[inline]
     pub fn is_suspect(self, form: Form) -> bool {
         self.0 & form.suspect_bit() != 0
@@ -138,11 +143,13 @@ pub fn class(c: char) -> CharClass {
 
 /// The full case folding of a character: one to three characters.
 ///
-/// Folding is not lower-casing: it takes `ς` and `Σ` to `σ`, `ß` and `ẞ` to `ss`, and Cherokee to its capitals. It
-/// knows no language, so the Turkish dotless `ı` is left alone and `İ` becomes `i` with a dot above.
+/// Folding is not lower-casing: it takes `ς` and `Σ` to `σ`, `ß` and `ẞ` to `ss`, and Cherokee to
+/// its capitals. It knows no language, so the Turkish dotless `ı` is left alone and `İ` becomes `i`
+/// with a dot above.
 ///
-/// Folding may leave the normal form: `ΐ` becomes `ι` and two marks. To compare without regard to case, normalise
-/// again after folding wherever a folding has more than one character or a suspect follows a folded character.
+/// Folding may leave the normal form: `ΐ` becomes `ι` and two marks. To compare without regard to
+/// case, normalise again after folding wherever a folding has more than one character or a suspect
+/// follows a folded character.
 #[inline]
 pub fn fold(c: char) -> Fold {
     if c.is_ascii() {

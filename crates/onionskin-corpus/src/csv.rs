@@ -1,8 +1,10 @@
-//! CSV and TSV: a header row that names the columns, then records, whose quoted fields may hold line feeds.
+//! CSV and TSV: a header row that names the columns, then records, whose quoted fields may hold
+//! line feeds.
 //!
-//! Where a record ends can only be known from everything before it, so the input is taken apart in order. That is done once:
-//! the sequential part unpacks the three wanted fields into blocks, and workers make documents of those. A record over
-//! the limit, such as the rest of a file after a quote that nobody closed, is parsed to its end without being kept.
+//! Where a record ends can only be known from everything before it, so the input is taken apart in
+//! order. That is done once: the sequential part unpacks the three wanted fields into blocks, and
+//! workers make documents of those. A record over the limit, such as the rest of a file after a
+//! quote that nobody closed, is parsed to its end without being kept.
 
 use std::io::Read;
 use std::ops::Range;

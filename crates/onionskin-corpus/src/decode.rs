@@ -9,8 +9,9 @@ use crate::sniff::Encoding;
 /// Compressed bytes are fetched in pieces of this size.
 const READ_BYTES: usize = 128 << 10;
 
-/// A zstd frame may ask for a window of up to 2 to this many bytes; the frame's header is outside data, and without a bound
-/// it could ask for gigabytes. 27 is what `zstd` itself accepts without being told.
+/// A zstd frame may ask for a window of up to 2 to this many bytes; the frame's header is outside
+/// data, and without a bound it could ask for gigabytes. 27 is what `zstd` itself accepts without
+/// being told.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
 /// Decodes a stream: every gzip member or zstd frame, one after the other.
@@ -34,8 +35,8 @@ pub fn decoder<'a, R: Read + Send + 'a>(
     })
 }
 
-/// The beginning of what `head`, the beginning of a compressed file, decodes to: at most `limit` bytes, as many as come
-/// out before the head ends or turns out to be broken.
+/// The beginning of what `head`, the beginning of a compressed file, decodes to: at most `limit`
+/// bytes, as many as come out before the head ends or turns out to be broken.
 pub(crate) fn decode_head(head: &[u8], encoding: Encoding, limit: usize) -> Vec<u8> {
     let mut out = Vec::new();
     let Ok(mut input) = decoder(head, encoding) else { return out };

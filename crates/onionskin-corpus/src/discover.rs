@@ -1,7 +1,8 @@
 //! From what was typed to the list of sources.
 //!
-//! Order is part of the result, since documents are numbered by it: inputs stay as they were given, and what a folder or a
-//! glob expands to is sorted bytewise by path, so that neither the file system nor the locale has a say.
+//! Order is part of the result, since documents are numbered by it: inputs stay as they were given,
+//! and what a folder or a glob expands to is sorted bytewise by path, so that neither the file
+//! system nor the locale has a say.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
@@ -97,13 +98,14 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> DiscoverError + '_ {
     move |source| DiscoverError::Io { path: slashed(path), source }
 }
 
-/// Makes sources of inputs: files, folders (every file below, without hidden ones), globs (`**` crosses folders),
-/// `@list.txt` (one input a line), `-` (standard input) and, with the feature `remote`, addresses of object stores.
+/// Makes sources of inputs: files, folders (every file below, without hidden ones), globs (`**`
+/// crosses folders), `@list.txt` (one input a line), `-` (standard input) and, with the feature
+/// `remote`, addresses of object stores.
 ///
 /// # Errors
 ///
-/// When an input does not exist, matches nothing, cannot be read, or is a file that is neither text nor in a known format.
-/// Inside a folder such a file is no error; the tasks count it as skipped.
+/// When an input does not exist, matches nothing, cannot be read, or is a file that is neither text
+/// nor in a known format. Inside a folder such a file is no error; the tasks count it as skipped.
 pub fn discover(inputs: &[String], options: &Options) -> Result<Vec<Source>, DiscoverError> {
     if inputs.is_empty() {
         return Err(DiscoverError::NoInput);
@@ -132,7 +134,8 @@ struct Discovery<'a> {
 
 /// Neighbouring single-document files of one input, on their way to becoming one source.
 struct OpenTree {
-    /// What the source is called when it has more than one file; `None` for files that were named one by one.
+    /// What the source is called when it has more than one file; `None` for files that were named
+    /// one by one.
     folder: Option<String>,
     files: TreeFiles,
 }
@@ -387,8 +390,8 @@ struct Found {
     regular: bool,
 }
 
-/// Every file below `root` whose relative path is wanted, sorted bytewise, without hidden ones. Links are followed; one that
-/// leads back up is left out.
+/// Every file below `root` whose relative path is wanted, sorted bytewise, without hidden ones.
+/// Links are followed; one that leads back up is left out.
 fn walk(root: &Path, wanted: impl Fn(&Path) -> bool) -> Result<Vec<Found>, DiscoverError> {
     let hidden = |entry: &walkdir::DirEntry| {
         entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".")
@@ -435,8 +438,8 @@ fn matches_itself_or_a_parent(matcher: &GlobMatcher, relative: &Path) -> bool {
     relative.ancestors().take_while(|path| !path.as_os_str().is_empty()).any(|path| matcher.is_match(path))
 }
 
-/// Splits `crawl/2024/*/x*.gz` into the folder to walk, `crawl/2024`, and the pattern below it, `*/x*.gz`. `None` when there
-/// is nothing to expand.
+/// Splits `crawl/2024/*/x*.gz` into the folder to walk, `crawl/2024`, and the pattern below it,
+/// `*/x*.gz`. `None` when there is nothing to expand.
 fn split_glob(input: &str) -> Option<(PathBuf, String)> {
     let is_pattern = |part: &str| part.contains(['*', '?', '[', '{']);
     let parts: Vec<&str> = input.split('/').collect();

@@ -1,4 +1,5 @@
-//! What comes out of an input: documents, records that could not be read, and records that are no documents.
+//! What comes out of an input: documents, records that could not be read, and records that are no
+//! documents.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,9 +9,9 @@ use std::ops::Range;
 pub struct Document<'a> {
     /// Index into the sources.
     pub source: u32,
-    /// Where in the source it begins: a byte offset in files (of the decoded bytes in compressed JSON lines and CSV, of the
-    /// compressed member in WARC), the row in Parquet, the number of the file in a tree.
-    /// [`Source::place`](crate::Source::place) spells it.
+    /// Where in the source it begins: a byte offset in files (of the decoded bytes in compressed
+    /// JSON lines and CSV, of the compressed member in WARC), the row in Parquet, the number of the
+    /// file in a tree. [`Source::place`](crate::Source::place) spells it.
     pub offset: u64,
     /// The document's own name: the id field, the WARC record id, or the path within a tree.
     pub id: Option<&'a str>,
@@ -32,12 +33,13 @@ pub struct Document<'a> {
     pub canonical: Option<&'a str>,
     /// When it was fetched, in microseconds since 1970, UTC.
     pub fetched_at: Option<i64>,
-    /// SHA-1 of the payload: a WARC record's own digest where it is usable (it is that of the body before content
-    /// encodings are undone), else computed from the decoded payload. Of a record that is nothing but a text only on request
+    /// SHA-1 of the payload: a WARC record's own digest where it is usable (it is that of the body
+    /// before content encodings are undone), else computed from the decoded payload. Of a record
+    /// that is nothing but a text only on request
     /// ([`Options::text_digests`](crate::Options::text_digests)).
     pub payload_sha1: Option<[u8; 20]>,
-    /// The record says only that the payload with this digest was met again: there is no text, and the document counts as
-    /// an exact copy of the one with the same `payload_sha1`.
+    /// The record says only that the payload with this digest was met again: there is no text, and
+    /// the document counts as an exact copy of the one with the same `payload_sha1`.
     pub revisit: bool,
     /// The address at which a revisited payload was first met, as the record gives it.
     pub revisit_of: Option<&'a str>,
@@ -144,7 +146,8 @@ impl BadReason {
         }
     }
 
-    /// Sorts a failed read: an end too early and undecodable data are the input's fault, the rest is the machine's.
+    /// Sorts a failed read: an end too early and undecodable data are the input's fault, the rest
+    /// is the machine's.
     pub(crate) fn from_io(error: &std::io::Error) -> BadReason {
         use std::io::ErrorKind;
         match error.kind() {
@@ -244,14 +247,14 @@ impl fmt::Display for SkipReason {
 
 /// Receives what the tasks read, in the order of the input within each task.
 pub trait Visitor {
-    /// Whether the record at an offset of the source is wanted. It is asked before the record is parsed; one that is not wanted
-    /// is passed over in silence.
+    /// Whether the record at an offset of the source is wanted. It is asked before the record is
+    /// parsed; one that is not wanted is passed over in silence.
     fn wants(&mut self, _offset: u64) -> bool {
         true
     }
-    /// Where the next record that is wanted begins, at an offset of the source or after it, and before which offset it ends; `None`
-    /// when none is wanted from there on. A reader that can jumps there and reads no more than that; whoever says where a record
-    /// begins must know it.
+    /// Where the next record that is wanted begins, at an offset of the source or after it, and
+    /// before which offset it ends; `None` when none is wanted from there on. A reader that can
+    /// jumps there and reads no more than that; whoever says where a record begins must know it.
     fn next_wanted(&mut self, from: u64) -> Option<Range<u64>> {
         Some(from..u64::MAX)
     }

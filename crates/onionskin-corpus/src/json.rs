@@ -1,21 +1,24 @@
 //! Picks fields out of a JSON object without building it.
 //!
-//! The naive way parses a line into a tree of values. A general parser that is told to pass over what is not wanted does
-//! better, and still looks at every byte of a string one by one, and unpacks a string with escapes into memory that it
-//! allocates anew for each. Nearly every text has escapes (its line breaks), so that is the common case here: strings are
-//! searched by vector instructions for the next quote or backslash, and what lies between goes into a buffer that all lines
-//! share.
+//! The naive way parses a line into a tree of values. A general parser that is told to pass over
+//! what is not wanted does better, and still looks at every byte of a string one by one, and
+//! unpacks a string with escapes into memory that it allocates anew for each. Nearly every text has
+//! escapes (its line breaks), so that is the common case here: strings are searched by vector
+//! instructions for the next quote or backslash, and what lies between goes into a buffer that all
+//! lines share.
 //!
-//! What is accepted is JSON as RFC 8259 has it, with one exception: control characters inside strings pass, since writers
-//! that forget to escape a tab are common and nothing is gained by losing their texts. Nesting is followed without
-//! recursion; only the paths of the wanted fields, which are ours, decide how deep this calls itself.
+//! What is accepted is JSON as RFC 8259 has it, with one exception: control characters inside
+//! strings pass, since writers that forget to escape a tab are common and nothing is gained by
+//! losing their texts. Nesting is followed without recursion; only the paths of the wanted fields,
+//! which are ours, decide how deep this calls itself.
 
 use memchr::memchr2;
 
 /// How many fields can be asked for.
 pub(crate) const FIELDS: usize = 3;
 
-/// Where the fields are looked for. A dot goes into a nested object; a key with the dot in its own name is found as well.
+/// Where the fields are looked for. A dot goes into a nested object; a key with the dot in its own
+/// name is found as well.
 pub(crate) type Paths<'p> = [Option<&'p str>; FIELDS];
 
 /// What was found in a field.
@@ -67,7 +70,8 @@ pub(crate) enum JsonError {
     Broken { what: &'static str, at: usize },
 }
 
-/// Finds the fields of the object that a line holds. A key that is there twice counts the last time.
+/// Finds the fields of the object that a line holds. A key that is there twice counts the last
+/// time.
 pub(crate) fn find_fields<'a>(
     line: &'a str,
     paths: Paths<'_>,
@@ -182,7 +186,8 @@ impl<'a> Scanner<'a> {
                 _ => &*buffers.key,
             };
             let field = paths.iter().position(|path| *path == Some(key));
-            // Only where the key is none of the fields: comparing with all paths takes longer than the rest of a short value.
+            // Only where the key is none of the fields: comparing with all paths takes longer than
+            // the rest of a short value.
             let inside = match field {
                 Some(_) => [None; FIELDS],
                 None => paths.map(|path| path?.strip_prefix(key)?.strip_prefix('.')),
@@ -344,7 +349,8 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Adds the character that the escape here stands for, and tells where it ends, with the second half of a pair if it has one.
+    /// Adds the character that the escape here stands for, and tells where it ends, with the second
+    /// half of a pair if it has one.
     fn unescape(&self, out: &mut String) -> Result<usize, JsonError> {
         let bytes = self.bytes();
         let mut end = self.after_escape()?;

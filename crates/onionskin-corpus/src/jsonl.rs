@@ -15,7 +15,8 @@ const TEXT: usize = 0;
 const ID: usize = 1;
 const URL: usize = 2;
 
-/// Reads the lines that begin in a range of a plain file. A gap between lines that are wanted is jumped over when it is as long as `gap`.
+/// Reads the lines that begin in a range of a plain file. A gap between lines that are wanted is
+/// jumped over when it is as long as `gap`.
 pub(crate) fn run_range(
     input: io::Result<Box<dyn Input>>,
     source: u32,
@@ -44,7 +45,8 @@ pub(crate) fn run_range(
         visitor,
     };
     let mut reader = LineReader::new(input, range.clone(), options.max_record(), &mut scratch.lines);
-    // Lines are lent one at a time, and errors have no offset of their own: that of the last line is near enough.
+    // Lines are lent one at a time, and errors have no offset of their own: that of the last line
+    // is near enough.
     let mut offset = range.start;
     loop {
         let skipped = match parser.visitor.next_wanted(reader.offset()) {
@@ -121,7 +123,8 @@ impl LineParser<'_> {
         if offset == 0 {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
-        // The four characters that JSON calls white space; a carriage return before the line feed is one of them.
+        // The four characters that JSON calls white space; a carriage return before the line feed
+        // is one of them.
         if line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r' | b'\n')) {
             return;
         }

@@ -1,11 +1,13 @@
 //! Inputs become documents.
 //!
-//! The problem: a corpus is whatever people have, from one pipe of JSON lines to a bucket of WARC files beside a folder of
-//! saved pages, and all of it is partly broken. Reading it must keep every core busy, stay within bounded memory, survive
-//! any damage, and give the same documents in the same order every time, also when a killed run goes on where it stopped.
+//! The problem: a corpus is whatever people have, from one pipe of JSON lines to a bucket of WARC
+//! files beside a folder of saved pages, and all of it is partly broken. Reading it must keep every
+//! core busy, stay within bounded memory, survive any damage, and give the same documents in the
+//! same order every time, also when a killed run goes on where it stopped.
 //!
-//! The naive way is one thread that opens one file after another and reads it from the front; it is simple, ordered, and
-//! uses one core. Here the same order is kept by numbering units of work instead:
+//! The naive way is one thread that opens one file after another and reads it from the front; it is
+//! simple, ordered, and uses one core. Here the same order is kept by numbering units of work
+//! instead:
 //!
 //! ```text
 //!  inputs ──discover──▶ Sources ──Tasks::next_task──▶ Task, Task, Task …        (one at a time, under a lock, cheap)
@@ -14,10 +16,11 @@
 //!                                                    Task::run on any thread ──▶ Visitor: documents, bad records, skips
 //! ```
 //!
-//! The stream of tasks depends on the inputs and the [`Options`] alone. Running the tasks in any order and putting their
-//! results together in stream order equals reading everything from front to back. Formats that can be entered in the middle
-//! (plain JSON lines, WARC with a gzip member for each record, Parquet, folders of files) are split without being read;
-//! the others are decoded in `next_task`, a block at a time, and parsed by the worker that runs the task.
+//! The stream of tasks depends on the inputs and the [`Options`] alone. Running the tasks in any
+//! order and putting their results together in stream order equals reading everything from front to
+//! back. Formats that can be entered in the middle (plain JSON lines, WARC with a gzip member for
+//! each record, Parquet, folders of files) are split without being read; the others are decoded in
+//! `next_task`, a block at a time, and parsed by the worker that runs the task.
 //!
 //! ```
 //! use std::sync::Arc;

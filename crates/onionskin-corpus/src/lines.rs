@@ -1,8 +1,10 @@
-//! Lines out of bytes: for a worker that reads a range of a file itself, and for blocks of a stream decoded in order.
+//! Lines out of bytes: for a worker that reads a range of a file itself, and for blocks of a stream
+//! decoded in order.
 //!
-//! The naive way is `BufRead::read_until` into a vector. It copies every line, and a line of gigabytes is held whole before
-//! anyone can refuse it. Here a line is lent out of the buffer it was read into, the buffer grows only for a line that does
-//! not fit, and never beyond the limit; what is longer is passed over without being kept.
+//! The naive way is `BufRead::read_until` into a vector. It copies every line, and a line of
+//! gigabytes is held whole before anyone can refuse it. Here a line is lent out of the buffer it
+//! was read into, the buffer grows only for a line that does not fit, and never beyond the limit;
+//! what is longer is passed over without being kept.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -49,8 +51,8 @@ pub(crate) struct LineReader<'b, R> {
 }
 
 impl<'b, R: Read + Seek> LineReader<'b, R> {
-    /// Goes on with the line that begins where `wanted` does, if that is ahead; reads no further than its end as long as no line does. Over
-    /// `gap` bytes that are not read yet it jumps.
+    /// Goes on with the line that begins where `wanted` does, if that is ahead; reads no further
+    /// than its end as long as no line does. Over `gap` bytes that are not read yet it jumps.
     pub(crate) fn skip_to(&mut self, wanted: Range<u64>, gap: u64) -> io::Result<()> {
         self.read_until = wanted.end;
         if wanted.start <= self.offset {
@@ -81,8 +83,8 @@ impl<'b, R: Read + Seek> LineReader<'b, R> {
 }
 
 impl<'b, R: Read> LineReader<'b, R> {
-    /// Reads lines that begin in `range`. A line begins at 0 and after every line feed, so the input must stand one byte
-    /// before the range, or at 0 when the range begins there.
+    /// Reads lines that begin in `range`. A line begins at 0 and after every line feed, so the
+    /// input must stand one byte before the range, or at 0 when the range begins there.
     pub(crate) fn new(
         input: R,
         range: Range<u64>,
@@ -115,7 +117,8 @@ impl<'b, R: Read> LineReader<'b, R> {
     ///
     /// # Errors
     ///
-    /// `UnexpectedEof` when the file ends before its range, others from the input. After an error there are no more lines.
+    /// `UnexpectedEof` when the file ends before its range, others from the input. After an error
+    /// there are no more lines.
     pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
         loop {
             if self.offset >= self.range_end {
@@ -150,7 +153,8 @@ impl<'b, R: Read> LineReader<'b, R> {
                 if self.offset < self.range_end {
                     let short = self.range_end;
                     self.range_end = 0;
-                    // The file is shorter than when it was found. A line cut by that is not to be trusted.
+                    // The file is shorter than when it was found. A line cut by that is not to be
+                    // trusted.
                     return Err(io::Error::new(
                         io::ErrorKind::UnexpectedEof,
                         format!("ends before byte {short}"),
@@ -259,8 +263,9 @@ impl Block {
     }
 }
 
-/// Cuts a stream into blocks of whole lines of about the same size. Where it cuts depends on the bytes alone, not on how the
-/// reads happen to fall: at the last line feed among the first `block_bytes`, or if there is none, at the first one after.
+/// Cuts a stream into blocks of whole lines of about the same size. Where it cuts depends on the
+/// bytes alone, not on how the reads happen to fall: at the last line feed among the first
+/// `block_bytes`, or if there is none, at the first one after.
 pub(crate) struct BlockReader<R> {
     input: R,
     block_bytes: usize,
@@ -303,7 +308,8 @@ impl<R: Read> BlockReader<R> {
         (!empty).then_some(block)
     }
 
-    /// Takes the block's lines out of `pending`. `false` when there was only (the beginning of) a line that is too long.
+    /// Takes the block's lines out of `pending`. `false` when there was only (the beginning of) a
+    /// line that is too long.
     fn cut(&mut self, block: &mut Block) -> bool {
         let first = self.pending.len().min(self.block_bytes);
         let mut end = memrchr(b'\n', &self.pending[..first]).map(|at| at + 1);
@@ -357,12 +363,14 @@ impl<R: Read> BlockReader<R> {
         }
     }
 
-    /// Reads until `pending` has that many bytes. `false` when the stream ended with nothing pending.
+    /// Reads until `pending` has that many bytes. `false` when the stream ended with nothing
+    /// pending.
     fn fill_to(&mut self, wanted: usize) -> bool {
         while self.pending.len() < wanted && !self.at_end {
             let len = self.pending.len();
             if len >= STEP_BYTES {
-                // Not before the stream has shown that it is more than small, and not all that may be allowed.
+                // Not before the stream has shown that it is more than small, and not all that may
+                // be allowed.
                 self.pending.reserve_exact((wanted - len).min(MAX_RESERVE));
             }
             self.pending.resize(len + STEP_BYTES.min(wanted - len).max(1024), 0);

@@ -1,10 +1,11 @@
 //! One document out of a source, by its place.
 //!
-//! Whoever wants to see the text of a document again knows its source and its offset. The naive way reads the source from the
-//! front until the document comes by, which for the last page of a gigabyte of WARC takes a minute. Where a format can be
-//! entered in the middle, we go there at once: a line of plain JSON lines, a gzip member of a WARC file, a record of a
-//! plain one, a row of Parquet, a file of a folder. Elsewhere the source is decoded in order, but of each
-//! block only the record at the place is parsed and its text extracted, and nothing after it is read.
+//! Whoever wants to see the text of a document again knows its source and its offset. The naive way
+//! reads the source from the front until the document comes by, which for the last page of a
+//! gigabyte of WARC takes a minute. Where a format can be entered in the middle, we go there at
+//! once: a line of plain JSON lines, a gzip member of a WARC file, a record of a plain one, a row
+//! of Parquet, a file of a folder. Elsewhere the source is decoded in order, but of each block only
+//! the record at the place is parsed and its text extracted, and nothing after it is read.
 
 use std::io::SeekFrom;
 use std::sync::Arc;
@@ -48,9 +49,9 @@ pub enum LookupError {
 }
 
 impl Source {
-    /// Reads the document whose [`offset`](Document::offset) this is and hands it to `found`. In a compressed WARC file several
-    /// records may lie in one member and then have one offset; all of them are handed out, in order. The documents say that they
-    /// are from source 0.
+    /// Reads the document whose [`offset`](Document::offset) this is and hands it to `found`. In a
+    /// compressed WARC file several records may lie in one member and then have one offset; all of
+    /// them are handed out, in order. The documents say that they are from source 0.
     ///
     /// # Errors
     ///
@@ -147,7 +148,8 @@ impl Source {
                 let task = Task::of(&sources, &shared, input_bytes, work);
                 task.run(scratch, wanted);
             }
-            // Records of one member may go on in the next block; a block without any ends the search.
+            // Records of one member may go on in the next block; a block without any ends the
+            // search.
             if last || wanted.passed || (before > 0 && wanted.documents == before) {
                 break;
             }

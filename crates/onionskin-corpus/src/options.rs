@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use onionskin_extract::ExtractOptions;
 
-/// How inputs are read. Everything here may change the documents or the borders of tasks, so two runs that should agree
-/// must have equal options.
+/// How inputs are read. Everything here may change the documents or the borders of tasks, so two
+/// runs that should agree must have equal options.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The field or column with the text, in JSON lines, Parquet, CSV and TSV. A dot goes into a nested object:
-    /// `metadata.text`; a field whose own name has the dot is found as well.
+    /// The field or column with the text, in JSON lines, Parquet, CSV and TSV. A dot goes into a
+    /// nested object: `metadata.text`; a field whose own name has the dot is found as well.
     pub text_field: String,
     /// The field or column with the document's own name.
     pub id_field: String,
@@ -18,15 +18,17 @@ pub struct Options {
     pub url_field: String,
     /// The text field holds HTML, to be extracted like a page.
     pub text_is_html: bool,
-    /// Compute the SHA-1 of texts in JSON lines, Parquet, CSV and TSV as well. Equal texts are found without it; it tells those that
-    /// are equal to the byte from those that differ in case, punctuation or white space, and takes an eighth of a quick scan.
+    /// Compute the SHA-1 of texts in JSON lines, Parquet, CSV and TSV as well. Equal texts are
+    /// found without it; it tells those that are equal to the byte from those that differ in case,
+    /// punctuation or white space, and takes an eighth of a quick scan.
     pub text_digests: bool,
     /// Read every input as this format, whatever it looks like.
     pub format: Option<Format>,
-    /// A line, record or file larger than this (decoded) is reported and skipped, never held in memory whole.
+    /// A line, record or file larger than this (decoded) is reported and skipped, never held in
+    /// memory whole.
     pub max_record_bytes: u64,
-    /// About how much input makes a task. A constant in production: the borders of tasks must not depend on the number of
-    /// threads or the memory of a machine.
+    /// About how much input makes a task. A constant in production: the borders of tasks must not
+    /// depend on the number of threads or the memory of a machine.
     pub task_bytes: u64,
     /// Take HTTP responses of any status from WARC files, not only 200.
     pub any_status: bool,
@@ -52,7 +54,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The limit as a length of memory. Also keeps `task_bytes` above zero, without which nothing would advance.
+    /// The limit as a length of memory. Also keeps `task_bytes` above zero, without which nothing
+    /// would advance.
     pub(crate) fn max_record(&self) -> usize {
         usize::try_from(self.max_record_bytes).unwrap_or(usize::MAX)
     }
@@ -62,7 +65,8 @@ impl Options {
     }
 }
 
-/// What an input is made of. Compression is not part of it: gzip and zstd are seen by their magic bytes in every format.
+/// What an input is made of. Compression is not part of it: gzip and zstd are seen by their magic
+/// bytes in every format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Format {

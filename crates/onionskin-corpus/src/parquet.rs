@@ -1,11 +1,12 @@
 //! Parquet: the three wanted columns of each row group, and nothing else.
 //!
-//! A row group of ordinary size is a task: the worker opens the file and reads its columns. One of gigabytes, as some writers
-//! make of a whole file, would be a task of gigabytes; it is decoded in order instead, and handed out in batches of rows.
-//! Which of the two is decided by the file's own metadata.
+//! A row group of ordinary size is a task: the worker opens the file and reads its columns. One of
+//! gigabytes, as some writers make of a whole file, would be a task of gigabytes; it is decoded in
+//! order instead, and handed out in batches of rows. Which of the two is decided by the file's own
+//! metadata.
 //!
-//! The library that decodes was written for files that are well; on damaged ones it may panic, so every call into it is
-//! fenced, and a panic is a damaged file.
+//! The library that decodes was written for files that are well; on damaged ones it may panic, so
+//! every call into it is fenced, and a panic is a damaged file.
 
 mod texts;
 
@@ -160,7 +161,8 @@ impl Rows {
     }
 }
 
-/// A column as strings. An absent value is one whose own slot is null, or that of an object around it.
+/// A column as strings. An absent value is one whose own slot is null, or that of an object around
+/// it.
 struct Column {
     values: LargeStringArray,
     /// As it was stored: bytes that are not UTF-8 are there, and not among the values.
@@ -204,7 +206,8 @@ impl Batches {
     }
 }
 
-/// Follows a path into a batch and makes strings of what is there; `None` when it is of another kind.
+/// Follows a path into a batch and makes strings of what is there; `None` when it is of another
+/// kind.
 fn column(batch: &RecordBatch, path: &[String]) -> Result<Option<Column>, BadReason> {
     let lost = || BadReason::BrokenParquet { detail: format!("column {} is lost", path.join(".")) };
     let (first, inside) = path.split_first().ok_or_else(lost)?;

@@ -1,7 +1,7 @@
 //! From a record, however it was stored, to a document.
 //!
-//! There are two kinds: a text with a name and an address beside it (JSON lines, CSV, Parquet), and a payload whose text must
-//! be extracted first (WARC, files).
+//! There are two kinds: a text with a name and an address beside it (JSON lines, CSV, Parquet), and
+//! a payload whose text must be extracted first (WARC, files).
 
 use onionskin_extract::{ExtractError, Extractor, Hints, Page, url};
 use sha1::{Digest, Sha1};

@@ -1,9 +1,10 @@
 //! Inputs in object stores and on web servers.
 //!
-//! The readers of this crate want bytes at a place, now; the stores answer in futures. One thread of its own drives all
-//! requests (a connection lives on the runtime that opened it, so there must be one that is always running), and whoever
-//! wants bytes waits for its answer. Reads are ranges that grow while reading goes on in order, so that looking at the head
-//! of a file costs little and reading all of it few requests.
+//! The readers of this crate want bytes at a place, now; the stores answer in futures. One thread
+//! of its own drives all requests (a connection lives on the runtime that opened it, so there must
+//! be one that is always running), and whoever wants bytes waits for its answer. Reads are ranges
+//! that grow while reading goes on in order, so that looking at the head of a file costs little and
+//! reading all of it few requests.
 
 use std::fmt;
 use std::future::Future;
@@ -23,7 +24,8 @@ use crate::source::position_after;
 const FIRST_RANGE: u64 = 64 << 10;
 const LARGEST_RANGE: u64 = 8 << 20;
 
-/// More objects than this under one prefix are not listed: somebody pointed at a whole bucket by mistake.
+/// More objects than this under one prefix are not listed: somebody pointed at a whole bucket by
+/// mistake.
 const MAX_OBJECTS: usize = 10_000_000;
 
 /// One object: a file that is somewhere else.
@@ -45,8 +47,8 @@ impl fmt::Debug for RemoteObject {
     }
 }
 
-/// Finds what an address stands for: one object; everything below it when it ends in `/`; or what a pattern matches. The
-/// last two are sorted bytewise, and need a store that can list.
+/// Finds what an address stands for: one object; everything below it when it ends in `/`; or what a
+/// pattern matches. The last two are sorted bytewise, and need a store that can list.
 pub(crate) fn find(address: &str) -> Result<Vec<RemoteObject>, String> {
     let (base, pattern) = split_pattern(address);
     let url = Url::parse(base).map_err(|error| error.to_string())?;
@@ -207,7 +209,8 @@ fn unreadable(error: object_store::Error) -> io::Error {
     io::Error::new(kind, without_durations(&error.to_string()))
 }
 
-/// The library's messages tell how long a request took; the same failure should be told in the same words each time.
+/// The library's messages tell how long a request took; the same failure should be told in the same
+/// words each time.
 fn without_durations(message: &str) -> String {
     let is_duration = |word: &str| {
         word.starts_with(|c: char| c.is_ascii_digit())

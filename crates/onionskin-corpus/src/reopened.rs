@@ -1,4 +1,5 @@
-//! What somebody needs to copy an input that was read before: where it is, how it is compressed, and what a line of it says.
+//! What somebody needs to copy an input that was read before: where it is, how it is compressed,
+//! and what a line of it says.
 
 use std::path::Path;
 
@@ -9,7 +10,8 @@ use crate::sniff::Encoding;
 use crate::source::{Location, Source};
 
 impl Source {
-    /// The file that this source is, whole; `None` for pipes, trees, members of a WACZ and objects in a store.
+    /// The file that this source is, whole; `None` for pipes, trees, members of a WACZ and objects
+    /// in a store.
     pub fn path(&self) -> Option<&Path> {
         match &self.location {
             Location::File(path) => Some(path),
@@ -34,15 +36,16 @@ pub struct JsonLine<'a> {
     pub beside: Option<&'a str>,
 }
 
-/// Reads fields of lines by the rules of a scan: what it takes for a document is one here, and nothing else.
+/// Reads fields of lines by the rules of a scan: what it takes for a document is one here, and
+/// nothing else.
 #[derive(Debug, Default)]
 pub struct JsonLineReader {
     buffers: JsonBuffers,
 }
 
 impl JsonLineReader {
-    /// The text, the name and one field more of a line; `None` for a line that a scan would not take for a document. The byte
-    /// order mark in front of a file is not part of its first line.
+    /// The text, the name and one field more of a line; `None` for a line that a scan would not
+    /// take for a document. The byte order mark in front of a file is not part of its first line.
     ///
     /// ```
     /// use onionskin_corpus::{JsonLineReader, Options};

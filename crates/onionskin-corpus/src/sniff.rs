@@ -1,7 +1,7 @@
 //! What a file is, by its content first and its name second.
 //!
-//! Names lie (a `.gz` that a server already unpacked, JSON lines called `.txt`), magic bytes do not. Where content alone
-//! cannot tell, as between CSV and any other text, the name decides.
+//! Names lie (a `.gz` that a server already unpacked, JSON lines called `.txt`), magic bytes do
+//! not. Where content alone cannot tell, as between CSV and any other text, the name decides.
 
 use memchr::{memchr, memmem};
 
@@ -57,7 +57,8 @@ pub(crate) fn sniff(head: &[u8], name: &str) -> Sniffed {
             if decoded.is_empty() {
                 by_name(inner)
             } else {
-                // Parquet and zip are random-access formats: inside a compressed stream they cannot be read.
+                // Parquet and zip are random-access formats: inside a compressed stream they cannot
+                // be read.
                 sniff_decoded(&decoded, inner)
                     .filter(|format| !matches!(format, Format::Parquet | Format::Wacz))
             }
@@ -133,7 +134,8 @@ fn is_text(head: &[u8]) -> bool {
     if memchr(0, head).is_some() {
         return false;
     }
-    // Tab, line feed, form feed, carriage return, and the escape of ISO-2022-JP are at home in text.
+    // Tab, line feed, form feed, carriage return, and the escape of ISO-2022-JP are at home in
+    // text.
     let controls =
         head.iter().filter(|&&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | 0x0c | b'\r' | 0x1b)).count();
     controls * 50 <= head.len()
@@ -151,8 +153,8 @@ fn looks_like_json_lines(head: &[u8]) -> bool {
             let line = str::from_utf8(&rest[..end]);
             line.is_ok_and(|line| find_fields(line, [None; 3], &mut JsonBuffers::default()).is_ok())
         }
-        // One line longer than the head, or a whole file of one line. `{"` and a colon is enough of a promise; a style
-        // sheet or a template does not begin so.
+        // One line longer than the head, or a whole file of one line. `{"` and a colon is enough of
+        // a promise; a style sheet or a template does not begin so.
         None => {
             let inner = rest[1..].trim_ascii_start();
             inner.starts_with(b"}")

@@ -1,7 +1,8 @@
-//! One input that [`discover`](crate::discover()) found: what it is called, what it holds, and how to open it.
+//! One input that [`discover`](crate::discover()) found: what it is called, what it holds, and how
+//! to open it.
 //!
-//! Millions of small files in a folder are one source, not millions: their names lie end to end in one string, so that
-//! a big tree costs its names and 24 bytes a file.
+//! Millions of small files in a folder are one source, not millions: their names lie end to end in
+//! one string, so that a big tree costs its names and 24 bytes a file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -80,8 +81,9 @@ impl fmt::Debug for Stream {
 }
 
 impl Source {
-    /// An input whose bytes somebody else has read, from a store that this program does not know. Its format is seen by its content as in
-    /// [`discover`](crate::discover()); each WARC file in a WACZ is a source of its own.
+    /// An input whose bytes somebody else has read, from a store that this program does not know.
+    /// Its format is seen by its content as in [`discover`](crate::discover()); each WARC file in a
+    /// WACZ is a source of its own.
     ///
     /// # Errors
     ///
@@ -100,8 +102,8 @@ impl Source {
         Ok(expanded(source))
     }
 
-    /// How many tasks the source is cut into, where that is known without decoding it, so that workers can begin anywhere; `None` when one
-    /// has to read it from front to back.
+    /// How many tasks the source is cut into, where that is known without decoding it, so that
+    /// workers can begin anywhere; `None` when one has to read it from front to back.
     pub fn split(&self, options: &Options) -> Option<u32> {
         let mut feed = Feed::open(self, options);
         if !feed.is_cut_by_arithmetic() {
@@ -114,7 +116,8 @@ impl Source {
         Some(tasks)
     }
 
-    /// True for a pipe: it is read once from the front, and a run that stopped inside it cannot go on.
+    /// True for a pipe: it is read once from the front, and a run that stopped inside it cannot go
+    /// on.
     pub fn is_stream(&self) -> bool {
         matches!(self.location, Location::Stream(_))
     }
@@ -139,9 +142,9 @@ impl Source {
         }
     }
 
-    /// A digest of name, format, size, and the names and sizes of a tree's files: whether the input of an earlier run is
-    /// still the same, as far as can be told without reading it. Times of change are left out on purpose, a copied corpus
-    /// is the same corpus.
+    /// A digest of name, format, size, and the names and sizes of a tree's files: whether the input
+    /// of an earlier run is still the same, as far as can be told without reading it. Times of
+    /// change are left out on purpose, a copied corpus is the same corpus.
     pub fn identity(&self) -> [u8; 20] {
         let mut hash = Sha1::new();
         for part in [self.name.as_bytes(), self.format.as_str().as_bytes()] {
@@ -160,8 +163,8 @@ impl Source {
         hash.finalize().into()
     }
 
-    /// How many bytes are better jumped over than read: to enter a file elsewhere costs about as much as reading a page of it, to enter an
-    /// object in a store costs a request.
+    /// How many bytes are better jumped over than read: to enter a file elsewhere costs about as
+    /// much as reading a page of it, to enter an object in a store costs a request.
     pub(crate) fn gap(&self) -> u64 {
         match &self.location {
             Location::File(_) | Location::Slice { .. } | Location::Memory(_) => 4 << 10,

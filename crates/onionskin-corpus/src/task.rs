@@ -1,8 +1,8 @@
 //! The stream of units of work.
 //!
-//! A position in it is a source and a number of tasks of that source. Both depend on the inputs and the options alone, so a
-//! run can be taken up from any position: sources that can be entered in the middle start there at once, the others are
-//! decoded up to it again.
+//! A position in it is a source and a number of tasks of that source. Both depend on the inputs and
+//! the options alone, so a run can be taken up from any position: sources that can be entered in
+//! the middle start there at once, the others are decoded up to it again.
 
 use std::sync::Arc;
 
@@ -89,8 +89,9 @@ impl Tasks {
         Ok(tasks)
     }
 
-    /// The next unit of work. Cheap for sources that can be split, decodes a block of the others. A source that cannot be
-    /// opened or read on is a task that reports it; the stream goes on with the next source.
+    /// The next unit of work. Cheap for sources that can be split, decodes a block of the others. A
+    /// source that cannot be opened or read on is a task that reports it; the stream goes on with
+    /// the next source.
     pub fn next_task(&mut self) -> Option<Task> {
         loop {
             let index = self.next.source;
@@ -138,7 +139,8 @@ impl Task {
         Task { sources, options, source: 0, after: Position::default(), input_bytes, work }
     }
 
-    /// The position after this task: where a run goes on that has finished this task and all before it.
+    /// The position after this task: where a run goes on that has finished this task and all before
+    /// it.
     pub fn position(&self) -> Position {
         self.after
     }
@@ -148,7 +150,8 @@ impl Task {
         self.source
     }
 
-    /// How much of the input it reads, to show progress by: in the file's own bytes where it is split, else decoded.
+    /// How much of the input it reads, to show progress by: in the file's own bytes where it is
+    /// split, else decoded.
     pub fn input_bytes(&self) -> u64 {
         self.input_bytes
     }
@@ -242,8 +245,8 @@ impl Scratch {
         }
     }
 
-    /// A text that somebody else has read, as a row of a table: a document under the same rules as a row of a Parquet file. `source` and
-    /// `offset` are told as they are.
+    /// A text that somebody else has read, as a row of a table: a document under the same rules as
+    /// a row of a Parquet file. `source` and `offset` are told as they are.
     pub fn row(&mut self, place: (u32, u64), row: TextRow<'_>, options: &Options, visitor: &mut dyn Visitor) {
         let (source, offset) = place;
         let reason = match row.text {

@@ -1,5 +1,5 @@
-//! What the tests of every format share: folders to write inputs into, and a reader that checks the laws of the task
-//! stream on whatever it is given.
+//! What the tests of every format share: folders to write inputs into, and a reader that checks the
+//! laws of the task stream on whatever it is given.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -133,7 +133,8 @@ pub(crate) fn run_tasks(mut tasks: Tasks, options: &Options) -> Vec<(Position, S
     results
 }
 
-/// Reads the sources in order, and checks on the way that tasks can be run in any order, and taken up after each of them.
+/// Reads the sources in order, and checks on the way that tasks can be run in any order, and taken
+/// up after each of them.
 pub(crate) fn read(sources: Vec<Source>, options: &Options) -> Seen {
     let (sources, shared): (Arc<[Source]>, _) = (sources.into(), Arc::new(options.clone()));
     let resumable = !sources.iter().any(Source::is_stream);

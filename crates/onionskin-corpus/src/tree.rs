@@ -1,7 +1,7 @@
 //! Trees: files that are one document each.
 //!
-//! A folder that mirrors a web, `example.org/docs/a.html`, tells the address of every page in it; any other file is known
-//! by its path alone.
+//! A folder that mirrors a web, `example.org/docs/a.html`, tells the address of every page in it;
+//! any other file is known by its path alone.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,8 @@ use crate::task::Scratch;
 /// No task has more files than this, however small they are.
 const MAX_FILES: usize = 1024;
 
-/// The files that make a task, from `first` on: as many as are within `task_bytes` together, at least one.
+/// The files that make a task, from `first` on: as many as are within `task_bytes` together, at
+/// least one.
 pub(crate) fn next_group(files: &TreeFiles, first: usize, task_bytes: u64) -> Range<usize> {
     let mut bytes = 0_u64;
     let mut end = first;

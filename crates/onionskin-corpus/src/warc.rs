@@ -1,8 +1,9 @@
 //! WARC, WET and ARC records become documents.
 //!
-//! `response`, `resource` and `conversion` records hold pages; a `revisit` says that a page known by its digest was met
-//! again; the others are about the crawl and are counted. A file with a gzip member for each record is cut into byte ranges
-//! that workers enter on their own; any other is decoded in order, and handed out in blocks of records.
+//! `response`, `resource` and `conversion` records hold pages; a `revisit` says that a page known
+//! by its digest was met again; the others are about the crawl and are counted. A file with a gzip
+//! member for each record is cut into byte ranges that workers enter on their own; any other is
+//! decoded in order, and handed out in blocks of records.
 
 use std::io::{BufReader, Read, Seek};
 use std::ops::Range;
@@ -44,7 +45,8 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Keeps the records at an offset, and tells when there are later ones. `false` when nothing is left.
+    /// Keeps the records at an offset, and tells when there are later ones. `false` when nothing is
+    /// left.
     pub(crate) fn keep_at(&mut self, offset: u64, passed: &mut bool) -> bool {
         self.items.retain(|item| {
             let at = item_offset(item);
@@ -340,7 +342,8 @@ fn canonical_link(header: &str, base: Option<&str>) -> Option<String> {
     base.and_then(|base| url::join(base, target)).or_else(|| url::normalize(target))
 }
 
-/// The digest of `sha1:` and base 32 or hexadecimal; also without the prefix, as some writers have it.
+/// The digest of `sha1:` and base 32 or hexadecimal; also without the prefix, as some writers have
+/// it.
 pub(crate) fn parse_sha1(digest: &str) -> Option<[u8; 20]> {
     let digest = digest.trim();
     let value = match digest.split_once(':') {

@@ -1,7 +1,7 @@
 //! Copies of CSV and TSV: the header and the records of documents that stay, byte for byte.
 //!
-//! Where a record ends can only be known by parsing it, since a quoted field may hold line feeds. So the parser that the scan
-//! used runs along, and what it has passed over is copied or not.
+//! Where a record ends can only be known by parsing it, since a quoted field may hold line feeds.
+//! So the parser that the scan used runs along, and what it has passed over is copied or not.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -56,7 +56,8 @@ impl<R: Read> Records<R> {
         Ok(())
     }
 
-    /// Passes over line ends between records. `false` at the end; else `offset` is where a record begins.
+    /// Passes over line ends between records. `false` at the end; else `offset` is where a record
+    /// begins.
     pub fn find(&mut self, out: &mut impl Write) -> io::Result<bool> {
         loop {
             let rest = &self.buffer[self.filled.clone()];
@@ -87,7 +88,8 @@ impl<R: Read> Records<R> {
                 | ReadRecordResult::OutputEndsFull => {}
             }
         }
-        // The line feed behind a carriage return belongs to the record, whether the parser has taken it yet or not.
+        // The line feed behind a carriage return belongs to the record, whether the parser has
+        // taken it yet or not.
         if self.filled.is_empty() && !self.at_end {
             self.refill()?;
         }

@@ -1,7 +1,8 @@
 //! Which documents go, with the evidence for each.
 //!
-//! A verdict on a document needs three things that lie elsewhere: what is known of its centre, the pair of the two if there is
-//! one, and its own row. The naive way keeps all of them in maps. Here they are brought together by sorting:
+//! A verdict on a document needs three things that lie elsewhere: what is known of its centre, the
+//! pair of the two if there is one, and its own row. The naive way keeps all of them in maps. Here
+//! they are brought together by sorting:
 //!
 //! ```text
 //! memberships + documents ──▶ names of centres (file)      copies
@@ -28,7 +29,8 @@ use super::DedupError;
 use super::names::{Kept, Names, NamesWriter};
 use onionskin_similar::membership::Membership;
 
-/// A document in a cluster, and what is known of it and its centre. In integers, so that its order is total.
+/// A document in a cluster, and what is known of it and its centre. In integers, so that its order
+/// is total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
     pub doc: DocId,
@@ -288,7 +290,8 @@ pub(super) struct Verdict {
 
 const VERDICT_BYTES: usize = 9 + Entry::BYTES;
 
-/// Verdicts on their way to those who copy the inputs: all of them in one file, those of an input in one stretch of it.
+/// Verdicts on their way to those who copy the inputs: all of them in one file, those of an input
+/// in one stretch of it.
 pub(super) struct VerdictWriter {
     output: BufWriter<File>,
     /// For each input the first of its verdicts, and how many it has.

@@ -1,5 +1,5 @@
-//! Copies of JSON lines: lines as they are, without those of removed documents; or with four keys more; or, beside them, a
-//! file of Dolma attributes.
+//! Copies of JSON lines: lines as they are, without those of removed documents; or with four keys
+//! more; or, beside them, a file of Dolma attributes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -29,7 +29,8 @@ pub(super) struct Piece<'a> {
     pub ends: bool,
 }
 
-/// Lends the lines of a stream. A line that is longer than may be held comes in pieces; one up to the limit is always whole.
+/// Lends the lines of a stream. A line that is longer than may be held comes in pieces; one up to
+/// the limit is always whole.
 pub(super) struct Lines<R> {
     input: R,
     buffer: Vec<u8>,
@@ -69,7 +70,8 @@ impl<R: Read> Lines<R> {
                 return Ok(Some(self.piece(end, true)));
             }
             self.searched = self.filled.len();
-            // One more than the limit is read, so that a line of just that length is known to be whole.
+            // One more than the limit is read, so that a line of just that length is known to be
+            // whole.
             if self.filled.len() > self.limit {
                 return Ok(Some(self.piece(self.filled.end, false)));
             }
@@ -233,7 +235,8 @@ pub(super) fn annotate(context: &Context<'_>, job: &Job) -> Result<CopyReport, D
         let annotation = Annotation::of(&verdict, &mut names).map_err(|e| job.io("deciding on", e))?;
         let keys = serde_json::to_vec(&annotation).map_err(|e| job.io("annotating", e.into()))?;
         copy.report.annotated += 1;
-        // Without its own opening brace, behind a comma: a document has a text, so the object is not empty.
+        // Without its own opening brace, behind a comma: a document has a text, so the object is
+        // not empty.
         let written = [&piece.bytes[..brace], b",", &keys[1..], &piece.bytes[brace + 1..]];
         written
             .iter()

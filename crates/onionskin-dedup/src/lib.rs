@@ -1,14 +1,17 @@
-//! What people do with clusters: lists of what is kept and what is removed, and copies of the inputs without the copies in them.
+//! What people do with clusters: lists of what is kept and what is removed, and copies of the
+//! inputs without the copies in them.
 //!
-//! The problem: a corpus of terabytes, of which some documents are copies of others, wanted without them, in the same files and
-//! the same format, with a reason for every document that is gone. The naive way loads the set of removed ids and filters every
-//! file by it: memory in proportion to the copies, a guess at what an id is, and lines that went through a parser and a
-//! writer and are not the same bytes any more.
+//! The problem: a corpus of terabytes, of which some documents are copies of others, wanted without
+//! them, in the same files and the same format, with a reason for every document that is gone. The
+//! naive way loads the set of removed ids and filters every file by it: memory in proportion to the
+//! copies, a guess at what an id is, and lines that went through a parser and a writer and are not
+//! the same bytes any more.
 //!
-//! Here documents are found again by the place where the scan found them. One walk through the tables of the atlas decides
-//! on every document and leaves the verdicts in a file, those of an input together; then the inputs are copied, each by one
-//! thread, with its verdicts beside it. What is not removed is copied byte for byte. Nothing is held in memory but
-//! buffers. An input that is not what it was is an error that names it.
+//! Here documents are found again by the place where the scan found them. One walk through the
+//! tables of the atlas decides on every document and leaves the verdicts in a file, those of an
+//! input together; then the inputs are copied, each by one thread, with its verdicts beside it.
+//! What is not removed is copied byte for byte. Nothing is held in memory but buffers. An input
+//! that is not what it was is an error that names it.
 //!
 //! ```text
 //!  memberships ─┐
@@ -18,8 +21,8 @@
 //!                           attributes/…      Dolma attributes
 //! ```
 //!
-//! A document is removed when it is not the centre of its cluster. One exception: a document is never removed in favour of
-//! one that has no payload, a `revisit` record of a WARC file.
+//! A document is removed when it is not the centre of its cluster. One exception: a document is
+//! never removed in favour of one that has no payload, a `revisit` record of a WARC file.
 
 mod csv;
 mod decide;
@@ -69,7 +72,8 @@ use shards::{Context, CopyReport};
 pub enum Copying {
     /// Only the lists are written.
     None,
-    /// Copies without the removed documents. In WARC files exact copies become revisits and near copies get a note.
+    /// Copies without the removed documents. In WARC files exact copies become revisits and near
+    /// copies get a note.
     #[default]
     Filter,
     /// Copies of everything, in which every document of a cluster says so.
@@ -470,8 +474,8 @@ pub fn dedup(params: &DedupParams, progress: &dyn Progress) -> Result<DedupSumma
 
 /// The same by clusters that come from somewhere else.
 ///
-/// `memberships` gives the documents that are in clusters, ascending; every centre must be among them. See
-/// [`from_clusters_table`](onionskin_similar::membership::from_clusters_table).
+/// `memberships` gives the documents that are in clusters, ascending; every centre must be among
+/// them. See [`from_clusters_table`](onionskin_similar::membership::from_clusters_table).
 ///
 /// # Errors
 ///
@@ -638,7 +642,8 @@ fn note(summary: &mut DedupSummary, job: &Job, report: &CopyReport) {
     }
 }
 
-/// What `dedup.json` says: enough to know what was made of what. Nothing in it tells time, threads or memory.
+/// What `dedup.json` says: enough to know what was made of what. Nothing in it tells time, threads
+/// or memory.
 fn summary_file(
     params: &DedupParams,
     atlas: &Atlas,

@@ -1,7 +1,8 @@
 //! Who is kept: what the lists and the WARC records say of the centre of a cluster.
 //!
-//! A removed document may come long before or after its centre. What is known of all centres goes into one file, in order of
-//! documents, and an entry is found again by its place in the file; nothing is held in memory.
+//! A removed document may come long before or after its centre. What is known of all centres goes
+//! into one file, in order of documents, and an entry is found again by its place in the file;
+//! nothing is held in memory.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -13,7 +14,8 @@ use onionskin_store::table::DocumentRow;
 /// The media type of a document that is only a note of another one.
 pub(super) const REVISIT: &str = "warc/revisit";
 
-/// No string of an entry is longer; the file is ours, and if it is damaged memory should not pay for it.
+/// No string of an entry is longer; the file is ours, and if it is damaged memory should not pay
+/// for it.
 const MAX_STRING: usize = 1 << 26;
 
 /// A document that is kept, as others speak of it.

@@ -1,7 +1,8 @@
 //! The folder that results go to: there whole, or not at all.
 //!
-//! Everything is written below `.unfinished` and moved into its place at the end; `dedup.json` comes last, so that a folder
-//! with that file in it is whole. What a killed run left is cleared away by the next one.
+//! Everything is written below `.unfinished` and moved into its place at the end; `dedup.json`
+//! comes last, so that a folder with that file in it is whole. What a killed run left is cleared
+//! away by the next one.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -24,7 +25,8 @@ pub(super) const REMOVED: &str = "removed.jsonl";
 pub(super) const SHARDS: &str = "shards";
 /// The folder of Dolma attributes.
 pub(super) const ATTRIBUTES: &str = "attributes";
-/// The list of what is about to be moved into place, for whoever clears up after a kill in the middle of it.
+/// The list of what is about to be moved into place, for whoever clears up after a kill in the
+/// middle of it.
 const MOVED: &str = "moved";
 
 /// The level gzip itself uses, and the one zstd itself uses.
@@ -105,7 +107,8 @@ impl Output {
         self.unfinished.join("work")
     }
 
-    /// Where a file is written that will be at `relative` in the end; the folders above it are made.
+    /// Where a file is written that will be at `relative` in the end; the folders above it are
+    /// made.
     pub fn place(&self, relative: &str) -> Result<PathBuf, DedupError> {
         let path = self.unfinished.join("whole").join(relative);
         if let Some(parent) = path.parent() {

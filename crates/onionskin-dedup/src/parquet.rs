@@ -1,5 +1,5 @@
-//! Copies of Parquet files: the same columns, the same order, the same row groups, the same compression; without the rows of
-//! removed documents, or with four columns more.
+//! Copies of Parquet files: the same columns, the same order, the same row groups, the same
+//! compression; without the rows of removed documents, or with four columns more.
 
 use std::fs::File;
 use std::io::BufWriter;
@@ -28,12 +28,14 @@ use super::shards::{Context, CopyReport};
 /// What a batch of rows should about come to.
 const BATCH_BYTES: u64 = 4 << 20;
 
-/// A row group is held until it is written; one that grows beyond this is ended early. A constant, since it is seen in the file.
+/// A row group is held until it is written; one that grows beyond this is ended early. A constant,
+/// since it is seen in the file.
 const MAX_GROUP_BYTES: usize = 256 << 20;
 
 /// The schema as Arrow sees it; the writer adds its own.
 const ARROW_SCHEMA: &str = "ARROW:schema";
-/// What the datasets library keeps: a list of columns, which is not true any more when some are added.
+/// What the datasets library keeps: a list of columns, which is not true any more when some are
+/// added.
 const HUGGING_FACE: &str = "huggingface";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

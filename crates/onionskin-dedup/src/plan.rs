@@ -1,4 +1,5 @@
-//! Which inputs are copied, from where and to where. Everything that can be known to fail fails here, before a byte is written.
+//! Which inputs are copied, from where and to where. Everything that can be known to fail fails
+//! here, before a byte is written.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -137,8 +138,8 @@ fn parts(name: &str) -> Vec<&str> {
     name.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect()
 }
 
-/// How many parts all names begin with, the last part of each not counted. A part `documents` is where a Dolma corpus
-/// begins and is kept.
+/// How many parts all names begin with, the last part of each not counted. A part `documents` is
+/// where a Dolma corpus begins and is kept.
 fn common_folder(names: &[Vec<&str>]) -> usize {
     let Some((first, others)) = names.split_first() else { return 0 };
     let mut common = first.len().saturating_sub(1);

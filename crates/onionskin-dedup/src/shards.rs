@@ -178,7 +178,8 @@ fn one(context: &Context<'_>, job: &Job) -> Result<CopyReport, DedupError> {
         }
         What::Dolma => jsonl::dolma(context, job, context.dolma.unwrap_or_default()),
     }?;
-    // The length is compared before and after: a file that grew while it was read is not what the scan saw.
+    // The length is compared before and after: a file that grew while it was read is not what the
+    // scan saw.
     let now = File::open(&job.path).and_then(|file| file.metadata()).map_err(|e| job.io("reading", e))?.len();
     if now != job.bytes {
         return Err(DedupError::Changed { name: job.name.clone(), was: job.bytes, now });

@@ -1,11 +1,14 @@
-//! Copies of WARC files: everything byte for byte, but exact copies become revisits, and near ones get a note beside them.
+//! Copies of WARC files: everything byte for byte, but exact copies become revisits, and near ones
+//! get a note beside them.
 //!
-//! A reader of archives believes a `revisit` to have the payload of the record it refers to, so nothing but the same bytes may
-//! become one: a copy is compared with the record that stays, payload with payload, before its own is dropped. An equal text in
-//! other markup is near, not equal, and keeps its payload. The note on a near copy is a `metadata` record behind it, since the
-//! standard knows no profile of revisits that are nearly the same.
+//! A reader of archives believes a `revisit` to have the payload of the record it refers to, so
+//! nothing but the same bytes may become one: a copy is compared with the record that stays,
+//! payload with payload, before its own is dropped. An equal text in other markup is near, not
+//! equal, and keeps its payload. The note on a near copy is a `metadata` record behind it, since
+//! the standard knows no profile of revisits that are nearly the same.
 //!
-//! The copy is made by stretches of the stored file: what lies between two changes is never decoded for writing.
+//! The copy is made by stretches of the stored file: what lies between two changes is never decoded
+//! for writing.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -176,8 +179,8 @@ fn limits(options: &Options) -> Limits {
     Limits { max_record_bytes: options.max_record_bytes, max_body_bytes: options.max_record_bytes }
 }
 
-/// The bytes of the file that are this record and nothing else; `None` when that cannot be told, or it is damaged. `end` is
-/// where the next thing begins.
+/// The bytes of the file that are this record and nothing else; `None` when that cannot be told, or
+/// it is damaged. `end` is where the next thing begins.
 fn place(record: &Record, end: u64, encoding: Encoding) -> Option<Range<u64>> {
     if record.truncated || end <= record.offset {
         return None;
@@ -214,14 +217,16 @@ fn ends_record(stored: &mut File, end: u64) -> io::Result<bool> {
     Ok(&last == b"\r\n\r\n")
 }
 
-/// Records that are kept, read again where they are. Copies of one record stand together often enough to keep the last.
+/// Records that are kept, read again where they are. Copies of one record stand together often
+/// enough to keep the last.
 struct Centres<'a> {
     context: &'a Context<'a>,
     last: Option<(DocId, Option<Record>)>,
 }
 
 impl Centres<'_> {
-    /// The record of a document that is kept; `None` when it is not in a WARC file that is copied too.
+    /// The record of a document that is kept; `None` when it is not in a WARC file that is copied
+    /// too.
     fn find(&mut self, kept: &Kept) -> io::Result<Option<&Record>> {
         if self.last.as_ref().is_none_or(|(doc, _)| *doc != kept.doc) {
             self.last = None;
@@ -253,7 +258,8 @@ fn borrowed(fields: &Fields) -> Vec<(&str, &str)> {
     fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
-/// What becomes of a record whose payload is that of `original`; `None` when it is not, or a reader could not find that.
+/// What becomes of a record whose payload is that of `original`; `None` when it is not, or a reader
+/// could not find that.
 fn revisit(record: &Record, original: &Record, limits: &Limits) -> Option<(Fields, Vec<u8>)> {
     let (head, body) = payload(record)?;
     let (_, original_body) = payload(original)?;
@@ -271,7 +277,8 @@ fn revisit(record: &Record, original: &Record, limits: &Limits) -> Option<(Field
     record.target_uri()?;
     record.date()?;
     let digest = match (record.payload_digest(), original.payload_digest()) {
-        // Somebody computed one of them from something else; a reader that compares them would not find the original.
+        // Somebody computed one of them from something else; a reader that compares them would not
+        // find the original.
         (Some(own), Some(other)) if own != other => return None,
         (Some(digest), _) | (None, Some(digest)) => digest.to_owned(),
         (None, None) => sha1_digest(body),
@@ -317,7 +324,8 @@ fn revisit(record: &Record, original: &Record, limits: &Limits) -> Option<(Field
     Some((fields, head.to_vec()))
 }
 
-/// The head of the HTTP message in a record, and its payload; a record without a message is payload altogether.
+/// The head of the HTTP message in a record, and its payload; a record without a message is payload
+/// altogether.
 fn payload(record: &Record) -> Option<(&[u8], &[u8])> {
     if record.kind != RecordKind::Response {
         return Some((&[], &record.block));

@@ -1,24 +1,31 @@
 //! How good are the pairs and clusters of an atlas? A comparison with known answers.
 //!
-//! The truth says which documents are copies of each other, pair by pair or cluster by cluster. Against it are held
+//! The truth says which documents are copies of each other, pair by pair or cluster by cluster.
+//! Against it are held
 //!
-//! - the table of **pairs**: of the true pairs, how many does it have (recall); of its rows, how many are true (precision);
-//! - the table of **clusters**: pairs of documents that are together, by the same two measures, and the adjusted Rand index;
+//! - the table of **pairs**: of the true pairs, how many does it have (recall); of its rows, how
+//!   many are true (precision);
+//! - the table of **clusters**: pairs of documents that are together, by the same two measures, and
+//!   the adjusted Rand index;
 //! - both by band of resemblance, and the clusters that went most wrong, worst first.
 //!
 //! Some rules keep the numbers sound:
 //!
-//! - A pair is *true* at a threshold when its known resemblance reaches it. A pair whose resemblance is not known is true.
-//! - Exact copies are interchangeable. A search folds them and lists a near pair for one of them only; so a true pair counts as
-//!   found when the table has it for exact copies of the two. The same holds for the truth when a row is judged.
-//! - Precision can be judged only where the truth is complete. A row that it does not list is wrong when the two documents are in
-//!   different clusters of the truth, when they are in one whose pairs are all listed, and when the truth claims to
-//!   know every copy (pairs, generated truths; not under `partial`). A row inside a cluster of which only the pairs with the
-//!   centre are listed, or with a document that a list of members does not name, is not judged.
-//! - The clusters of the truth are those of its members where it says so, else what its true pairs connect.
+//! - A pair is *true* at a threshold when its known resemblance reaches it. A pair whose
+//!   resemblance is not known is true.
+//! - Exact copies are interchangeable. A search folds them and lists a near pair for one of them
+//!   only; so a true pair counts as found when the table has it for exact copies of the two. The
+//!   same holds for the truth when a row is judged.
+//! - Precision can be judged only where the truth is complete. A row that it does not list is wrong
+//!   when the two documents are in different clusters of the truth, when they are in one whose
+//!   pairs are all listed, and when the truth claims to know every copy (pairs, generated truths;
+//!   not under `partial`). A row inside a cluster of which only the pairs with the centre are
+//!   listed, or with a document that a list of members does not name, is not judged.
+//! - The clusters of the truth are those of its members where it says so, else what its true pairs
+//!   connect.
 //!
-//! Memory: 20 bytes a document, some 50 bytes a cluster of the truth, and for sorting what the budget says. A
-//! truth of any length is read twice from front to back and never held.
+//! Memory: 20 bytes a document, some 50 bytes a cluster of the truth, and for sorting what the
+//! budget says. A truth of any length is read twice from front to back and never held.
 
 mod fields;
 mod mirrors;
@@ -50,7 +57,8 @@ pub struct EvaluateParams {
     pub atlas: PathBuf,
     /// The known answers.
     pub truth: PathBuf,
-    /// Pairs of this resemblance and more are wanted; by default those that the search was for, else 0.9.
+    /// Pairs of this resemblance and more are wanted; by default those that the search was for,
+    /// else 0.9.
     pub threshold: Option<f64>,
     /// The truth does not know every copy: a pair that it says nothing about is not judged.
     pub partial: bool,
@@ -384,7 +392,8 @@ fn read_truth(
         *numbers.entry(label).or_insert_with(|| {
             truth.listed.push(listed);
             firsts.push(None);
-            // Never more than there are lines, and those are counted in 64 bits; the last number stands for none.
+            // Never more than there are lines, and those are counted in 64 bits; the last number
+            // stands for none.
             u32::try_from(truth.listed.len() - 1).unwrap_or(u32::MAX - 1)
         })
     };
@@ -458,7 +467,8 @@ impl Truth {
         Ok(answer.map(|answer| answer.doc))
     }
 
-    /// Whether a document that it does not name is known to have no copy. A list of members says nothing of others.
+    /// Whether a document that it does not name is known to have no copy. A list of members says
+    /// nothing of others.
     fn knows_everyone(&self, partial: bool) -> bool {
         !partial && (self.has_pairs || self.counts.members == 0)
     }
@@ -568,7 +578,8 @@ fn judge_pairs(
 ) -> Result<PairScore, EvaluateError> {
     let threshold = evaluation.threshold;
     let mut score = PairScore::default();
-    // Rows under the exact copies of both sides. The resemblance is kept, since rows below the threshold count in bands only.
+    // Rows under the exact copies of both sides. The resemblance is kept, since rows below the
+    // threshold count in bands only.
     let mut rows_for_recall: Sorter<(DocId, DocId, u64)> = Sorter::new(sort.clone())?;
     let mut rows_for_precision: Sorter<(DocId, DocId)> = Sorter::new(sort.clone())?;
     for row in atlas.pairs()? {

@@ -1,12 +1,15 @@
-//! Why two pages are alike, or not: every number that a search for copies goes by, and the passages that they share.
+//! Why two pages are alike, or not: every number that a search for copies goes by, and the passages
+//! that they share.
 //!
-//! A pair in a table is a claim. The naive way to check it is to open both pages and read. Here the claim is taken apart: what each
-//! chunking counts, what sketch and features would have guessed, what the tables of pairs and clusters say; and then the two
-//! texts are read again from the inputs by source and offset, tokenised as the scan did it, and laid side by side with what
-//! both have and what only one of them has.
+//! A pair in a table is a claim. The naive way to check it is to open both pages and read. Here the
+//! claim is taken apart: what each chunking counts, what sketch and features would have guessed,
+//! what the tables of pairs and clusters say; and then the two texts are read again from the inputs
+//! by source and offset, tokenised as the scan did it, and laid side by side with what both have
+//! and what only one of them has.
 //!
-//! Only the row groups that hold the two documents are read of the large tables, so an explanation takes well under a second
-//! for documents given by number; an address or an id costs one pass over `documents`, a table of clusters one pass over that.
+//! Only the row groups that hold the two documents are read of the large tables, so an explanation
+//! takes well under a second for documents given by number; an address or an id costs one pass over
+//! `documents`, a table of clusters one pass over that.
 
 mod cluster;
 mod collection;
@@ -234,7 +237,8 @@ pub struct SketchEvidence {
 pub struct FeatureEvidence {
     /// Features that agree.
     pub equal: usize,
-    /// How many there are, and how many make two documents candidates: as the last search had it, or else the recipe.
+    /// How many there are, and how many make two documents candidates: as the last search had it,
+    /// or else the recipe.
     pub filter: FeatureFilter,
 }
 
@@ -253,7 +257,8 @@ pub struct Explanation {
     pub sketch: Option<SketchEvidence>,
     /// What their features say, likewise.
     pub features: Option<FeatureEvidence>,
-    /// Whether the payloads are equal, by their digests, or by the texts where they are all there is; `None` when neither is known.
+    /// Whether the payloads are equal, by their digests, or by the texts where they are all there
+    /// is; `None` when neither is known.
     pub payload_equal: Option<bool>,
     /// Whether the canonical texts are equal; `None` when one is empty.
     pub text_equal: Option<bool>,

@@ -1,4 +1,5 @@
-//! What is read from a file: `show_page FILE [URL]` prints its kind, charset, title, links and text.
+//! What is read from a file: `show_page FILE [URL]` prints its kind, charset, title, links and
+//! text.
 
 use onionskin_extract::{ExtractOptions, Extractor, Hints, Page};
 use std::io::Write;

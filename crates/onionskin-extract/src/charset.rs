@@ -1,8 +1,9 @@
 //! Which encoding bytes are in, and their text.
 //!
-//! The order is that of browsers: a byte order mark, what HTTP says, what the page says in its first 1,024 bytes, and
-//! then, where browsers differ, first whether the bytes are valid UTF-8 (checked at 10 GB/s) and only then a guess
-//! (58 MB/s). Text that is UTF-8 already is borrowed, not copied.
+//! The order is that of browsers: a byte order mark, what HTTP says, what the page says in its
+//! first 1,024 bytes, and then, where browsers differ, first whether the bytes are valid UTF-8
+//! (checked at 10 GB/s) and only then a guess (58 MB/s). Text that is UTF-8 already is borrowed,
+//! not copied.
 
 use crate::Hints;
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
@@ -10,10 +11,12 @@ use encoding_rs::{
     CoderResult, Encoding, REPLACEMENT, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED,
 };
 
-/// How far into a page its own declaration is looked for; what the HTML standard asks browsers to look at.
+/// How far into a page its own declaration is looked for; what the HTML standard asks browsers to
+/// look at.
 const PRESCAN_BYTES: usize = 1024;
 
-/// How many bytes the guess looks at. More does not change it on real pages, and guessing is the slowest step of all.
+/// How many bytes the guess looks at. More does not change it on real pages, and guessing is the
+/// slowest step of all.
 const GUESS_BYTES: usize = 64 << 10;
 
 /// Where a document of some kind may name its own encoding.
@@ -27,8 +30,8 @@ pub(crate) enum SelfDeclaration {
     XmlOrMeta,
 }
 
-/// The text of `bytes` and the WHATWG name of the encoding it was in. `scratch` holds the text where it had to be
-/// converted.
+/// The text of `bytes` and the WHATWG name of the encoding it was in. `scratch` holds the text
+/// where it had to be converted.
 pub(crate) fn decode<'a>(
     bytes: &'a [u8],
     hints: &Hints<'_>,
@@ -56,8 +59,8 @@ pub(crate) fn decode<'a>(
     decode_as(bytes, encoding, scratch)
 }
 
-/// The encoding of a label, unless it is one whose decoder gives a lone replacement character for every document: all
-/// such documents would be copies of one another. They are guessed instead.
+/// The encoding of a label, unless it is one whose decoder gives a lone replacement character for
+/// every document: all such documents would be copies of one another. They are guessed instead.
 fn usable(label: &[u8]) -> Option<&'static Encoding> {
     Encoding::for_label(label).filter(|&encoding| encoding != REPLACEMENT)
 }
@@ -75,7 +78,8 @@ fn decode_as<'a>(
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let mut rest = bytes;
     loop {
-        // A little more than the input is enough for most; the worst case of three bytes a byte is not asked for at once.
+        // A little more than the input is enough for most; the worst case of three bytes a byte is
+        // not asked for at once.
         scratch.reserve(rest.len() + rest.len() / 8 + 16);
         let (result, read, _) = decoder.decode_to_string(rest, scratch, true);
         rest = &rest[read..];
@@ -87,7 +91,8 @@ fn decode_as<'a>(
     (scratch, encoding.name())
 }
 
-/// Latin text in UTF-16 without a mark has zeros in every other byte, which no other encoding of text has.
+/// Latin text in UTF-16 without a mark has zeros in every other byte, which no other encoding of
+/// text has.
 fn looks_like_utf16(bytes: &[u8]) -> Option<&'static Encoding> {
     let head = &bytes[..bytes.len().min(PRESCAN_BYTES) & !1];
     if head.len() < 8 {
@@ -117,8 +122,8 @@ fn guess(bytes: &[u8], url: Option<&str>) -> &'static Encoding {
             let _ = detector.feed(&bytes[position.max(head.len())..end], end == bytes.len());
         }
     }
-    // The bytes are known not to be valid UTF-8 as a whole, but may be UTF-8 with a few broken characters: a document
-    // of which only the head was looked at may still be guessed as UTF-8.
+    // The bytes are known not to be valid UTF-8 as a whole, but may be UTF-8 with a few broken
+    // characters: a document of which only the head was looked at may still be guessed as UTF-8.
     detector.guess(url.and_then(top_level_domain), Utf8Detection::Allow)
 }
 
@@ -147,8 +152,8 @@ fn xml_declaration(head: &[u8]) -> Option<&'static Encoding> {
     readable_before_decoding(usable(&value[..end])?)
 }
 
-/// A declaration that could be read as ASCII cannot be in UTF-16: the standard reads UTF-8 there, and windows-1252 for
-/// the private encoding.
+/// A declaration that could be read as ASCII cannot be in UTF-16: the standard reads UTF-8 there,
+/// and windows-1252 for the private encoding.
 fn readable_before_decoding(encoding: &'static Encoding) -> Option<&'static Encoding> {
     Some(if encoding == UTF_16BE || encoding == UTF_16LE {
         UTF_8
@@ -181,7 +186,8 @@ fn prescan(head: &[u8]) -> Option<&'static Encoding> {
         {
             at += memchr::memchr(b'>', rest)? + 1;
         } else {
-            // Any other tag: its attributes are read, so that a `<meta` inside a quoted value is not one.
+            // Any other tag: its attributes are read, so that a `<meta` inside a quoted value is
+            // not one.
             let name = rest.iter().take_while(|&&b| !is_space_or_slash(b) && b != b'>').count();
             let mut attributes = Attributes { bytes: &rest[name..], at: 0 };
             while attributes.next().is_some() {}
@@ -206,7 +212,8 @@ fn meta_encoding(attributes: &mut Attributes<'_>) -> Option<&'static Encoding> {
     readable_before_decoding(usable(label)?)
 }
 
-/// The value of `charset=` in a content type, as lenient as the standard ("extracting a character encoding").
+/// The value of `charset=` in a content type, as lenient as the standard ("extracting a character
+/// encoding").
 pub(crate) fn charset_parameter(content_type: &[u8]) -> Option<&[u8]> {
     let mut at = 0;
     loop {

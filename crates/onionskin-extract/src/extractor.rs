@@ -23,14 +23,15 @@ pub enum PdfTool {
 pub struct ExtractOptions {
     /// Who reads PDF.
     pub pdf: PdfTool,
-    /// The command, program first, of a process that calls [`pdf_worker`](crate::pdf_worker) on its standard input and
-    /// output. With it the built-in reader runs outside this process, and a file that makes it hang or overflow its
-    /// stack is a failed document. Empty: it runs in a thread.
+    /// The command, program first, of a process that calls [`pdf_worker`](crate::pdf_worker) on its
+    /// standard input and output. With it the built-in reader runs outside this process, and a file
+    /// that makes it hang or overflow its stack is a failed document. Empty: it runs in a thread.
     pub pdf_worker: Vec<String>,
-    /// How many seconds a document may take that is read by a tool, or by the built-in reader of PDF.
+    /// How many seconds a document may take that is read by a tool, or by the built-in reader of
+    /// PDF.
     pub tool_seconds: u32,
-    /// The most text that is taken from one document that is not HTML or plain text, which are never longer than
-    /// what they are made from.
+    /// The most text that is taken from one document that is not HTML or plain text, which are
+    /// never longer than what they are made from.
     pub max_text_bytes: u64,
 }
 
@@ -55,8 +56,8 @@ pub enum ExtractError {
         /// What it is.
         media_type: String,
     },
-    /// A program is needed that is not installed. Never taken for an empty text: all such documents would be copies of
-    /// each other.
+    /// A program is needed that is not installed. Never taken for an empty text: all such documents
+    /// would be copies of each other.
     #[error("{tool} is not installed")]
     ToolMissing {
         /// Its name.
@@ -100,8 +101,8 @@ impl Extractor {
         Extractor { options, html: HtmlExtractor::new(), decoded: String::new() }
     }
 
-    /// Fills `page` with what a document says, and tells which kind of document it was taken for, by its declared type
-    /// (an HTTP `Content-Type`) and by its bytes.
+    /// Fills `page` with what a document says, and tells which kind of document it was taken for,
+    /// by its declared type (an HTTP `Content-Type`) and by its bytes.
     ///
     /// After an error the page is empty.
     pub fn extract(
@@ -165,8 +166,8 @@ impl Extractor {
         Ok(())
     }
 
-    /// What reads each kind of document, with a version that changes when the text it gives does. Two atlases made under
-    /// different names are not to be compared.
+    /// What reads each kind of document, with a version that changes when the text it gives does.
+    /// Two atlases made under different names are not to be compared.
     pub fn names(&self) -> Vec<(&'static str, String)> {
         let pdf = match self.options.pdf {
             PdfTool::BuiltIn => pdf::BUILT_IN_NAME,

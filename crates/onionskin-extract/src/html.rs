@@ -1,8 +1,8 @@
 //! HTML to text, title and links, in one pass and without a tree.
 //!
-//! The naive way parses into a tree and walks it. Tree builders that follow the standard can be made to recurse or to
-//! run in quadratic time by a page of a megabyte, so here a tokenizer hands its events to a [`builder`], which keeps a
-//! few counters instead of a tree.
+//! The naive way parses into a tree and walks it. Tree builders that follow the standard can be
+//! made to recurse or to run in quadratic time by a page of a megabyte, so here a tokenizer hands
+//! its events to a [`builder`], which keeps a few counters instead of a tree.
 
 mod builder;
 mod entities;
@@ -21,7 +21,8 @@ use tags::Tag;
 pub(crate) trait Sink {
     /// A start tag begins; the name is in lower case.
     fn open_tag(&mut self, tag: Tag, name: &[u8]);
-    /// Whether the value of this attribute of the open tag is of interest. The name is as it is written.
+    /// Whether the value of this attribute of the open tag is of interest. The name is as it is
+    /// written.
     fn wants(&mut self, name: &[u8]) -> bool;
     /// An attribute of the open tag that is wanted; character references are decoded.
     fn attribute(&mut self, name: &[u8], value: &str);
@@ -29,7 +30,8 @@ pub(crate) trait Sink {
     fn close_tag(&mut self, self_closing: bool);
     /// An end tag; the name is in lower case.
     fn end_tag(&mut self, tag: Tag, name: &[u8]);
-    /// A piece of text; character references are decoded. One run of text may come in several pieces.
+    /// A piece of text; character references are decoded. One run of text may come in several
+    /// pieces.
     fn text(&mut self, text: &str);
 }
 
@@ -49,7 +51,8 @@ impl HtmlExtractor {
 
     /// Fills `page` with what the bytes of an HTML page say.
     ///
-    /// Never fails: whatever the bytes are, a browser would show something. Time is linear in the size of the page.
+    /// Never fails: whatever the bytes are, a browser would show something. Time is linear in the
+    /// size of the page.
     pub fn extract(&mut self, bytes: &[u8], hints: &Hints<'_>, page: &mut Page) {
         self.extract_declared(bytes, hints, SelfDeclaration::Meta, page);
     }

@@ -1,11 +1,12 @@
 //! From bytes to text, title and links.
 //!
-//! A crawl hands over bodies: bytes with a declared type that is often wrong and a charset that is often missing. What
-//! the rest of the system wants is text in lines, a title, and absolute links. The naive way is to build a tree with a
-//! browser-grade parser and walk it; on a hostile page that recurses until the stack ends, or spends quadratic time in
-//! the attribute list. So nothing here builds a tree: HTML is one pass of a tokenizer over the bytes, whose events
-//! drive a small state machine of bounded size, and everything else (PDF, PostScript, Office) runs under limits of
-//! time and size.
+//! A crawl hands over bodies: bytes with a declared type that is often wrong and a charset that is
+//! often missing. What the rest of the system wants is text in lines, a title, and absolute links.
+//! The naive way is to build a tree with a browser-grade parser and walk it; on a hostile page that
+//! recurses until the stack ends, or spends quadratic time in the attribute list. So nothing here
+//! builds a tree: HTML is one pass of a tokenizer over the bytes, whose events drive a small state
+//! machine of bounded size, and everything else (PDF, PostScript, Office) runs under limits of time
+//! and size.
 //!
 //! ```
 //! use onionskin_extract::{Hints, HtmlExtractor, Page};
@@ -42,18 +43,22 @@ pub use pdf::{PDF_THREAD_NAME, pdf_worker};
 /// Made to be reused: [`Page::clear`] keeps the buffers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
-    /// The visible text, in lines, without control characters other than `\n` and `\t`. Except in plain text, which is
-    /// kept as it is, white space is collapsed, at most one empty line stands in a row, and none at either end.
+    /// The visible text, in lines, without control characters other than `\n` and `\t`. Except in
+    /// plain text, which is kept as it is, white space is collapsed, at most one empty line stands
+    /// in a row, and none at either end.
     pub text: String,
     /// The title, in one line; empty when there is none.
     pub title: String,
-    /// Where the page links to: absolute, normalised, http and https only, in order of appearance, no repeats.
+    /// Where the page links to: absolute, normalised, http and https only, in order of appearance,
+    /// no repeats.
     pub links: Vec<String>,
-    /// The address the page gives for itself (`link rel=canonical`), normalised. A claim, never a proof.
+    /// The address the page gives for itself (`link rel=canonical`), normalised. A claim, never a
+    /// proof.
     pub canonical: Option<String>,
     /// What the page asks of robots.
     pub robots: Robots,
-    /// The encoding the bytes were read in, by its WHATWG name; empty where bytes have no charset, as in a PDF.
+    /// The encoding the bytes were read in, by its WHATWG name; empty where bytes have no charset,
+    /// as in a PDF.
     pub charset: &'static str,
 }
 
@@ -81,8 +86,8 @@ pub struct Robots {
 }
 
 impl Robots {
-    /// Adds what a comma-separated list such as `noindex, nofollow` asks for; the value of a robots `meta` or of an
-    /// `X-Robots-Tag` header.
+    /// Adds what a comma-separated list such as `noindex, nofollow` asks for; the value of a robots
+    /// `meta` or of an `X-Robots-Tag` header.
     pub fn add(&mut self, directives: &str) {
         for word in directives.split(|c: char| c == ',' || c.is_ascii_whitespace()) {
             if word.eq_ignore_ascii_case("none") {
@@ -102,7 +107,8 @@ impl Robots {
 /// What is known of a document from outside it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hints<'a> {
-    /// Its address: what links are relative to, and whose top-level domain helps to guess the charset.
+    /// Its address: what links are relative to, and whose top-level domain helps to guess the
+    /// charset.
     pub url: Option<&'a str>,
     /// The charset of the HTTP `Content-Type`.
     pub charset: Option<&'a str>,

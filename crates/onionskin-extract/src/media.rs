@@ -1,8 +1,9 @@
 //! Which kind of document bytes are.
 //!
-//! Servers are often wrong about types, and folders say nothing at all. What the bytes show beyond doubt (a magic number)
-//! wins over what was declared; the declaration decides between kinds of text; and only where there is none that means
-//! anything is text guessed from its first tags, the way browsers do.
+//! Servers are often wrong about types, and folders say nothing at all. What the bytes show beyond
+//! doubt (a magic number) wins over what was declared; the declaration decides between kinds of
+//! text; and only where there is none that means anything is text guessed from its first tags, the
+//! way browsers do.
 
 use std::borrow::Cow;
 
@@ -52,7 +53,8 @@ impl MediaType {
         }
     }
 
-    /// The kind of a file by the last part of its name; `None` when the name says nothing, and the content must.
+    /// The kind of a file by the last part of its name; `None` when the name says nothing, and the
+    /// content must.
     pub fn from_extension(extension: &str) -> Option<MediaType> {
         Some(match extension.to_ascii_lowercase().as_str() {
             "html" | "htm" | "shtml" => MediaType::Html,
@@ -71,8 +73,9 @@ impl MediaType {
     }
 }
 
-/// The media type that the last part of a file's name tells, of documents and of what is none: pictures, scripts, style
-/// sheets and data are text to the eye of a sniffer, and copies of each other on every site. `None` when the name says nothing.
+/// The media type that the last part of a file's name tells, of documents and of what is none:
+/// pictures, scripts, style sheets and data are text to the eye of a sniffer, and copies of each
+/// other on every site. `None` when the name says nothing.
 pub fn media_type_of_extension(extension: &str) -> Option<&'static str> {
     if let Some(document) = MediaType::from_extension(extension) {
         return Some(document.as_str());
@@ -248,7 +251,8 @@ fn starts_with_ignoring_case(bytes: &[u8], prefix: &[u8]) -> bool {
     bytes.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
 }
 
-/// Whether the first bytes hold control characters that no text has. Zeros are not held against UTF-16.
+/// Whether the first bytes hold control characters that no text has. Zeros are not held against
+/// UTF-16.
 fn is_binary(bytes: &[u8]) -> bool {
     if bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff") {
         return false;

@@ -1,8 +1,9 @@
 //! The text of Office and OpenDocument files.
 //!
-//! All of them are zips of XML, and all their text is in a few known elements of a few known members, so the members
-//! are read one after another and everything but those elements is passed over. Sizes are bounded by what was really
-//! inflated, never by what the file says; a document type declaration, which none of these formats has, is refused.
+//! All of them are zips of XML, and all their text is in a few known elements of a few known
+//! members, so the members are read one after another and everything but those elements is passed
+//! over. Sizes are bounded by what was really inflated, never by what the file says; a document
+//! type declaration, which none of these formats has, is refused.
 
 use crate::text::{Break, TextWriter};
 use crate::{ExtractError, MediaType, Page};
@@ -180,7 +181,8 @@ impl Document<'_> {
                 Token::Text(piece) if in_value => text.push(piece),
                 Token::End("v") if shared => {
                     in_value = false;
-                    // One long string may stand in a million cells; past the limit it is not written out any more.
+                    // One long string may stand in a million cells; past the limit it is not
+                    // written out any more.
                     if text.len() as u64 <= max_text_bytes
                         && let Some(string) = number.trim_ascii().parse().ok().and_then(|n| strings.get(n))
                     {
@@ -217,14 +219,16 @@ impl Document<'_> {
         let Some(xml) = self.member("content.xml")? else {
             return Err(failed(self.kind, "content.xml is missing"));
         };
-        // Paragraphs being open, and elements whose text is not the document's: notes of reviewers, deleted text.
+        // Paragraphs being open, and elements whose text is not the document's: notes of reviewers,
+        // deleted text.
         let (mut paragraphs, mut aside) = (0u32, 0u32);
         self.read(&xml, |text, token| match token {
             Token::Start("annotation" | "tracked-changes") => aside += 1,
             Token::End("annotation" | "tracked-changes") => aside = aside.saturating_sub(1),
             _ if aside > 0 => {}
             Token::Start("p" | "h") => {
-                // A box of text inside a paragraph. Others begin where one has ended, or a cell, whose break stays.
+                // A box of text inside a paragraph. Others begin where one has ended, or a cell,
+                // whose break stays.
                 if paragraphs > 0 {
                     text.break_at_least(Break::Line);
                 }

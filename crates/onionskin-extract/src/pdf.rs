@@ -1,15 +1,17 @@
 //! The text of PDF and PostScript files.
 //!
-//! Two readers of PDF agree on the words of a document and not on their order, so which one is used is an option, part of
-//! the names an atlas is made under, and never a fallback: documents read by two of them cannot be compared. PostScript is
-//! a program, not a document; it is turned into PDF by Ghostscript and then read by `pdftotext`, because the direct
-//! ways lose the spaces between words.
+//! Two readers of PDF agree on the words of a document and not on their order, so which one is used
+//! is an option, part of the names an atlas is made under, and never a fallback: documents read by
+//! two of them cannot be compared. PostScript is a program, not a document; it is turned into PDF
+//! by Ghostscript and then read by `pdftotext`, because the direct ways lose the spaces between
+//! words.
 //!
-//! The built-in reader panics on some damaged files, and could be led into endless recursion by hostile ones. Panics are
-//! caught; the two known ways into recursion are looked for beforehand; and the clock is looked at whenever text comes
-//! out. What is left, a loop without output, costs a thread that is given up, and those are counted. A program that wants
-//! more gives [`ExtractOptions::pdf_worker`](crate::ExtractOptions::pdf_worker), and the reader runs in a process of its
-//! own, where nothing it does can hurt.
+//! The built-in reader panics on some damaged files, and could be led into endless recursion by
+//! hostile ones. Panics are caught; the two known ways into recursion are looked for beforehand;
+//! and the clock is looked at whenever text comes out. What is left, a loop without output, costs a
+//! thread that is given up, and those are counted. A program that wants more gives
+//! [`ExtractOptions::pdf_worker`](crate::ExtractOptions::pdf_worker), and the reader runs in a
+//! process of its own, where nothing it does can hurt.
 
 use crate::ExtractError;
 use crate::tool::{self, ToolLimits};
@@ -26,7 +28,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-/// The name of the threads the built-in reader runs in, for panic hooks that want to be silent about them.
+/// The name of the threads the built-in reader runs in, for panic hooks that want to be silent
+/// about them.
 pub const PDF_THREAD_NAME: &str = "onionskin-pdf";
 
 const BUILT_IN: &str = "pdf-extract";
@@ -88,8 +91,9 @@ pub(crate) fn by_worker(
     }
 }
 
-/// The other side of [`ExtractOptions::pdf_worker`](crate::ExtractOptions::pdf_worker): reads one PDF and writes `T` and
-/// its text, or `E` and what went wrong. For a process that does nothing else: it limits its own memory.
+/// The other side of [`ExtractOptions::pdf_worker`](crate::ExtractOptions::pdf_worker): reads one
+/// PDF and writes `T` and its text, or `E` and what went wrong. For a process that does nothing
+/// else: it limits its own memory.
 pub fn pdf_worker(input: impl Read, output: impl Write) -> io::Result<()> {
     limit_own_memory();
     answer_one(input, output)
@@ -135,7 +139,8 @@ pub(crate) fn built_in(bytes: Vec<u8>, limits: ToolLimits) -> Result<String, Ext
             let _ = send.send(result);
         })
         .map_err(|error| fail(error.to_string()))?;
-    // The reader looks at the clock itself: it gets a little longer, so that a thread is only lost if it really hangs.
+    // The reader looks at the clock itself: it gets a little longer, so that a thread is only lost
+    // if it really hangs.
     match receive.recv_timeout(limits.time.saturating_add(Duration::from_secs(2))) {
         Ok(Ok(Ok(text))) => Ok(text),
         Ok(Ok(Err(Stop::TooLarge))) => Err(ExtractError::TooLarge { limit: limits.output_bytes }),
@@ -252,8 +257,8 @@ impl OutputDev for LimitedDevice<'_> {
     }
 }
 
-/// Why reading the document would not come to an end, if it would not: pages that are their own parents, or forms that
-/// draw themselves, which the reader follows by recursion.
+/// Why reading the document would not come to an end, if it would not: pages that are their own
+/// parents, or forms that draw themselves, which the reader follows by recursion.
 fn endless(document: &Document) -> Option<&'static str> {
     for page in document.page_iter() {
         let mut dictionary = document.get_dictionary(page).ok();
@@ -269,7 +274,8 @@ fn endless(document: &Document) -> Option<&'static str> {
                 .ok();
         }
     }
-    // The forms each form may draw. One without resources of its own may draw what its caller can, itself included.
+    // The forms each form may draw. One without resources of its own may draw what its caller can,
+    // itself included.
     let mut draws: BTreeMap<(u32, u16), Vec<(u32, u16)>> = BTreeMap::new();
     for (&id, object) in &document.objects {
         let Object::Stream(stream) = object else { continue };
@@ -286,7 +292,8 @@ fn endless(document: &Document) -> Option<&'static str> {
             }
         }
     }
-    // Forms that draw none that is left go; what is left after as many rounds as forms may be deep goes in circles.
+    // Forms that draw none that is left go; what is left after as many rounds as forms may be deep
+    // goes in circles.
     for _ in 0..MAX_DEPTH {
         let before = draws.len();
         let leaves: Vec<_> = draws

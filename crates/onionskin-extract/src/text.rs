@@ -1,8 +1,9 @@
 //! Text in lines out of text in pieces.
 //!
-//! White space in HTML means almost nothing, and elements mean breaks of four strengths. The writer keeps the
-//! strongest break since the last visible character and writes it only when another visible character comes, so
-//! there is never white space at either end, nor more than one empty line in a row.
+//! White space in HTML means almost nothing, and elements mean breaks of four strengths. The writer
+//! keeps the strongest break since the last visible character and writes it only when another
+//! visible character comes, so there is never white space at either end, nor more than one empty
+//! line in a row.
 
 /// What separates two pieces of text; stronger ones are greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -159,8 +160,9 @@ impl TextWriter {
     }
 }
 
-/// The end of the longest run from `at`, which is at a plain byte, that can be copied as it is: plain bytes, and single
-/// spaces between them. Goes by eight bytes at a time while they hold nothing else.
+/// The end of the longest run from `at`, which is at a plain byte, that can be copied as it is:
+/// plain bytes, and single spaces between them. Goes by eight bytes at a time while they hold
+/// nothing else.
 fn end_of_regular(bytes: &[u8], mut at: usize) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     /// The high bit of each byte that is zero.
@@ -191,8 +193,8 @@ fn end_of_regular(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Copies plain text as it is, without the characters that are no text: line ends become `\n`, form feeds too, and
-/// other control characters go.
+/// Copies plain text as it is, without the characters that are no text: line ends become `\n`, form
+/// feeds too, and other control characters go.
 pub(crate) fn copy_plain(text: &str, out: &mut String) {
     out.clear();
     let bytes = text.as_bytes();

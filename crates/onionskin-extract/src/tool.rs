@@ -1,8 +1,9 @@
 //! Programs that are run for their output, and never trusted.
 //!
-//! A reader of PDF or PostScript that is fed by strangers may hang, or write without end. So each runs with a clock and
-//! with a limit on what is taken of its output, and is killed when either runs out. Input goes in by a thread of its
-//! own: a program that writes before it has read everything would otherwise wait for us while we wait for it.
+//! A reader of PDF or PostScript that is fed by strangers may hang, or write without end. So each
+//! runs with a clock and with a limit on what is taken of its output, and is killed when either
+//! runs out. Input goes in by a thread of its own: a program that writes before it has read
+//! everything would otherwise wait for us while we wait for it.
 
 use crate::ExtractError;
 use std::io::{ErrorKind, Read, Write};

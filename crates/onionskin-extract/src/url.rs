@@ -1,11 +1,12 @@
 //! Addresses: one spelling for each, their sites, and the keys archives sort by.
 //!
-//! Two spellings of one address would be two documents and a missing link between them. [`normalize`] gives each
-//! address one spelling without changing what it fetches: scheme and host in lower case, no default port, no dot
-//! segments, no fragment, and percent-encoding only where it is needed, with upper-case digits.
+//! Two spellings of one address would be two documents and a missing link between them.
+//! [`normalize`] gives each address one spelling without changing what it fetches: scheme and host
+//! in lower case, no default port, no dot segments, no fragment, and percent-encoding only where it
+//! is needed, with upper-case digits.
 //!
-//! Three keys are different things and are never mixed: the normalised URL (what is fetched), the [`cdx_key`] (what
-//! CDX files sort by) and the [`heritrix_surt`] (what crawlers filter by).
+//! Three keys are different things and are never mixed: the normalised URL (what is fetched), the
+//! [`cdx_key`] (what CDX files sort by) and the [`heritrix_surt`] (what crawlers filter by).
 
 mod joiner;
 mod surt;
@@ -20,7 +21,8 @@ use std::path::{Component, Path};
 /// Longest address that is taken; longer ones are traps or mistakes, and browsers refuse them too.
 pub const MAX_URL_BYTES: usize = 64 << 10;
 
-/// The one spelling of an absolute http or https address; `None` when it is neither, or no address at all.
+/// The one spelling of an absolute http or https address; `None` when it is neither, or no address
+/// at all.
 ///
 /// ```
 /// use onionskin_extract::url::normalize;
@@ -42,7 +44,8 @@ pub fn normalized(url: &str) -> Option<Cow<'_, str>> {
     finish(Url::parse(url).ok()?).map(Cow::Owned)
 }
 
-/// Characters that stand for themselves in a path or query; the full stop does where it is not the first of a segment.
+/// Characters that stand for themselves in a path or query; the full stop does where it is not the
+/// first of a segment.
 const PLAIN: [bool; 256] = {
     let mut plain = [false; 256];
     let mut byte = 0u8;
@@ -59,16 +62,18 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Whether an address is its own normal spelling, as far as can be told without parsing it: a host of lower-case ASCII labels that cannot be
-/// a number, and a path and a query of characters that stand for themselves, without dot segments. Most addresses that come out
-/// of a crawl are like that.
+/// Whether an address is its own normal spelling, as far as can be told without parsing it: a host
+/// of lower-case ASCII labels that cannot be a number, and a path and a query of characters that
+/// stand for themselves, without dot segments. Most addresses that come out of a crawl are like
+/// that.
 fn is_plainly_normal(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) else {
         return false;
     };
     let Some(slash) = memchr::memchr(b'/', rest.as_bytes()) else { return false };
     let (host, path) = rest.as_bytes().split_at(slash);
-    // Letters and digits on both sides of every hyphen and full stop: no empty label, no label in Punycode.
+    // Letters and digits on both sides of every hyphen and full stop: no empty label, no label in
+    // Punycode.
     let mut before = b'.';
     for &byte in host {
         match byte {
@@ -92,7 +97,8 @@ fn is_plainly_normal(url: &str) -> bool {
     true
 }
 
-/// The normalised address that `reference` stands for on a page at `base`; `None` when it is not http or https.
+/// The normalised address that `reference` stands for on a page at `base`; `None` when it is not
+/// http or https.
 pub fn join(base: &str, reference: &str) -> Option<String> {
     if reference.len() > MAX_URL_BYTES {
         return None;
@@ -110,8 +116,8 @@ fn finish(mut url: Url) -> Option<String> {
     Some(if memchr::memchr(b'%', text.as_bytes()).is_some() { tidy_percents(&text) } else { text })
 }
 
-/// Decodes escaped characters that never need an escape, writes the other escapes in upper case, and escapes percent
-/// signs that are not part of an escape, so that a second pass changes nothing.
+/// Decodes escaped characters that never need an escape, writes the other escapes in upper case,
+/// and escapes percent signs that are not part of an escape, so that a second pass changes nothing.
 fn tidy_percents(url: &str) -> String {
     let mut out = String::with_capacity(url.len() + 8);
     let mut rest = url;
@@ -149,7 +155,8 @@ fn hex_value(digit: u8) -> u8 {
     }
 }
 
-/// The host of a normalised address, which is what is called a site; IPv6 addresses keep their brackets.
+/// The host of a normalised address, which is what is called a site; IPv6 addresses keep their
+/// brackets.
 ///
 /// ```
 /// use onionskin_extract::url::site;
@@ -167,8 +174,9 @@ pub fn site(url: &str) -> Option<&str> {
     (!host.is_empty()).then_some(host)
 }
 
-/// The part of a host that someone registered: `example.co.uk` of `www.example.co.uk`, by the public suffix list.
-/// `None` for IP addresses, for bare names such as `localhost`, and for public suffixes themselves.
+/// The part of a host that someone registered: `example.co.uk` of `www.example.co.uk`, by the
+/// public suffix list. `None` for IP addresses, for bare names such as `localhost`, and for public
+/// suffixes themselves.
 pub fn registered_domain(host: &str) -> Option<&str> {
     let host = host.strip_suffix('.').unwrap_or(host);
     // The list would answer `0.1` for `127.0.0.1`.
@@ -179,8 +187,9 @@ pub fn registered_domain(host: &str) -> Option<&str> {
 }
 
 /// The address of a file in a mirrored tree, `host/path/page.html` being `http://host/path/page.html`. `None` when the
-/// first part of the path does not look like a host: a name with a known top-level domain, `localhost` or an IP
-/// address, with a port after `:`, `_` or `+` (how mirroring tools write it) if any.
+/// first part of the path does not look like a host: a name with a known top-level domain,
+/// `localhost` or an IP address, with a port after `:`, `_` or `+` (how mirroring tools write it)
+/// if any.
 ///
 /// ```
 /// use onionskin_extract::url::from_tree_path;
@@ -207,8 +216,9 @@ pub fn from_tree_path(relative: &Path) -> Option<String> {
     for part in path {
         url.push('/');
         for &byte in *part {
-            // A percent sign stays when it begins an escape: mirroring tools keep them in file names. A question mark
-            // is part of the name here, as tools write the query of `page?id=1` into it.
+            // A percent sign stays when it begins an escape: mirroring tools keep them in file
+            // names. A question mark is part of the name here, as tools write the query of
+            // `page?id=1` into it.
             match byte {
                 b'#' | b'\\' => push_escaped(&mut url, byte),
                 _ if byte.is_ascii_graphic() => url.push(char::from(byte)),
@@ -242,7 +252,8 @@ fn plausible_authority(name: &str) -> Option<String> {
                 && label.len() <= 63
                 && label.chars().all(|c| c.is_alphanumeric() || c == '-' || c == '_')
         });
-        // File names have dots too: only a suffix that is on the list and is no common file extension makes a host.
+        // File names have dots too: only a suffix that is on the list and is no common file
+        // extension makes a host.
         let known = psl::suffix(host.as_bytes()).is_some_and(|suffix| suffix.is_known());
         let extension = host.rsplit('.').next().is_some_and(is_file_extension);
         if !host.contains('.') || !labels_are_plain || !known || extension {

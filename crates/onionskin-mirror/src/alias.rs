@@ -1,7 +1,9 @@
-//! Addresses that lead to the same page: rewritings that can be tried on an address, to see whether the page stays the same.
+//! Addresses that lead to the same page: rewritings that can be tried on an address, to see whether
+//! the page stays the same.
 //!
-//! Shivakumar and Garcia-Molina 1998 call it URL aliasing: one document of a server under several addresses. Nothing here knows whether a rewriting
-//! holds; every address is rewritten in every way that applies to it, and the web says how often what is found there is a copy.
+//! Shivakumar and Garcia-Molina 1998 call it URL aliasing: one document of a server under several
+//! addresses. Nothing here knows whether a rewriting holds; every address is rewritten in every way
+//! that applies to it, and the web says how often what is found there is a copy.
 
 use std::fmt;
 
@@ -68,7 +70,8 @@ impl fmt::Display for Rewriting<'_> {
 /// Parameters of one address that are tried, at most.
 const MOST_PARAMETERS: usize = 16;
 
-/// Tries every rewriting that changes an address. The new address is handed out in a buffer that is used again.
+/// Tries every rewriting that changes an address. The new address is handed out in a buffer that is
+/// used again.
 ///
 /// ```
 /// use onionskin_mirror::alias::rewritings;

@@ -1,19 +1,23 @@
 //! What the next crawl can skip.
 //!
-//! A replica is worth fetching once, to know that it is one. An [`AvoidList`] names the replicas of a crawl with the copies that are
-//! kept instead of them, and rules that cover them: whole hosts, directories, single addresses. Naively one would list the replica's
-//! addresses; a directory is shorter, and holds for pages that were not there at the last crawl. What it must never do is to hold for
-//! anything that is no part of the replica, so rules are made from all that is known of a host ([`rules_for`]), and every format that
-//! they are written in ([`Format`]) is tested to take exactly the addresses that [`Matcher`] takes, or fewer.
+//! A replica is worth fetching once, to know that it is one. An [`AvoidList`] names the replicas of
+//! a crawl with the copies that are kept instead of them, and rules that cover them: whole hosts,
+//! directories, single addresses. Naively one would list the replica's addresses; a directory is
+//! shorter, and holds for pages that were not there at the last crawl. What it must never do is to
+//! hold for anything that is no part of the replica, so rules are made from all that is known of a
+//! host ([`rules_for`]), and every format that they are written in ([`Format`]) is tested to take
+//! exactly the addresses that [`Matcher`] takes, or fewer.
 //!
 //! What a rule means:
 //!
-//! - It holds for one host, on http and https alike, on the default port of each. A replica on another port has rules of its own: its
-//!   [`RuleHost`] has the port in it and holds for that port only. Subdomains are other hosts.
-//! - [`SkipRule::Host`] holds for all of the host, [`SkipRule::Prefix`] for a directory with all that is below it, queries included, and
-//!   [`SkipRule::Exact`] for one path with one query, or with none.
-//! - Addresses are compared in their normalised spelling, byte for byte. Another spelling of a page is fetched once more; that is
-//!   waste, but nothing is lost.
+//! - It holds for one host, on http and https alike, on the default port of each. A replica on
+//!   another port has rules of its own: its [`RuleHost`] has the port in it and holds for that port
+//!   only. Subdomains are other hosts.
+//! - [`SkipRule::Host`] holds for all of the host, [`SkipRule::Prefix`] for a directory with all
+//!   that is below it, queries included, and [`SkipRule::Exact`] for one path with one query, or
+//!   with none.
+//! - Addresses are compared in their normalised spelling, byte for byte. Another spelling of a page
+//!   is fetched once more; that is waste, but nothing is lost.
 //! - An address with a user name in it is never skipped.
 
 mod address;
@@ -41,8 +45,8 @@ use std::collections::HashSet;
 
 use onionskin_core::{CollectionId, ReplicaId};
 
-/// Rules that a list has at most, unless told otherwise. Crawlers that try one regular expression after another are slow long before
-/// this.
+/// Rules that a list has at most, unless told otherwise. Crawlers that try one regular expression
+/// after another are slow long before this.
 pub const MAX_RULES: usize = 10_000;
 
 /// Replicas that a crawl can skip, and where the knowledge comes from.
@@ -69,7 +73,8 @@ pub struct AvoidEntry {
     pub group: CollectionId,
     /// Its number in the group.
     pub replica: ReplicaId,
-    /// Why it is a copy: `mirror`, `partial mirror`, `host alias`, `versioned documentation` and so on.
+    /// Why it is a copy: `mirror`, `partial mirror`, `host alias`, `versioned documentation` and so
+    /// on.
     pub kind: String,
     /// A name for people.
     pub name: String,
@@ -79,8 +84,8 @@ pub struct AvoidEntry {
     pub root: String,
     /// The host that the rules hold for.
     pub host: RuleHost,
-    /// Whether the crawl has this host on other ports too. Formats that cannot tell ports leave such an entry out, since they would skip
-    /// those pages as well.
+    /// Whether the crawl has this host on other ports too. Formats that cannot tell ports leave
+    /// such an entry out, since they would skip those pages as well.
     pub other_ports: bool,
     /// What to skip.
     pub rules: Vec<SkipRule>,
@@ -110,7 +115,8 @@ pub struct Capped {
 }
 
 impl AvoidList {
-    /// How many different rules the list has, a host's rules counted once however many entries have them.
+    /// How many different rules the list has, a host's rules counted once however many entries have
+    /// them.
     pub fn n_rules(&self) -> usize {
         self.different_rules().len()
     }
@@ -122,8 +128,9 @@ impl AvoidList {
             .collect()
     }
 
-    /// Shortens the list to so many rules. Entries with most pages have theirs first, and in an entry whole hosts and directories come
-    /// before single addresses, as they save more. The order of entries stays.
+    /// Shortens the list to so many rules. Entries with most pages have theirs first, and in an
+    /// entry whole hosts and directories come before single addresses, as they save more. The order
+    /// of entries stays.
     pub fn cap(&mut self, max_rules: usize) -> Capped {
         let mut capped = Capped::default();
         if self.n_rules() <= max_rules {
@@ -157,11 +164,11 @@ impl AvoidList {
         capped
     }
 
-    /// Takes out every rule that holds for one of these addresses, which are to be fetched. Returns how many went; an entry without rules
-    /// goes with them.
+    /// Takes out every rule that holds for one of these addresses, which are to be fetched. Returns
+    /// how many went; an entry without rules goes with them.
     ///
-    /// [`rules_for`] knows one replica at a time. A page that is part of one group's replica may be kept by another group: this is the
-    /// last look, over all that is kept.
+    /// [`rules_for`] knows one replica at a time. A page that is part of one group's replica may be
+    /// kept by another group: this is the last look, over all that is kept.
     pub fn spare<'a>(&mut self, kept: impl IntoIterator<Item = &'a str>) -> u64 {
         let offending: HashSet<Hit> = {
             let matcher = Matcher::new(self);

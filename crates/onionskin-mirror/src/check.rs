@@ -1,7 +1,7 @@
 //! The paper's definitions as checkers (Cho et al. 2000, definitions 3, 5, 7 and 8).
 //!
-//! They know nothing of how a group was found. Slots say which pages correspond, so that the one-to-one mapping is given and
-//! every condition can be looked at page by page.
+//! They know nothing of how a group was found. Slots say which pages correspond, so that the
+//! one-to-one mapping is given and every condition can be looked at page by page.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,8 @@ pub enum Verdict {
     Identical,
     /// Pages are similar and have similar parents (definitions 5 and 8).
     Similar,
-    /// Pages that correspond are similar, but replicas differ in size or links: a group of the tolerant condition.
+    /// Pages that correspond are similar, but replicas differ in size or links: a group of the
+    /// tolerant condition.
     Tolerant,
 }
 
@@ -102,14 +103,16 @@ pub enum Violation {
 /// What to ask of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demands {
-    /// Equal sizes, similar parents and connectedness: definition 8. Else pages that correspond need only be similar.
+    /// Equal sizes, similar parents and connectedness: definition 8. Else pages that correspond
+    /// need only be similar.
     pub definition_8: bool,
     /// Every page that is really there stands on the site of its replica.
     pub single_site: bool,
 }
 
-/// Proves that a group is what the paper calls a similar or identical cluster, or says why not. The graph holds the pages of the
-/// group and all links between them; `content` gives equal numbers to pages of equal content.
+/// Proves that a group is what the paper calls a similar or identical cluster, or says why not. The
+/// graph holds the pages of the group and all links between them; `content` gives equal numbers to
+/// pages of equal content.
 pub fn check(
     group: &Group,
     graph: &Graph,

@@ -1,10 +1,12 @@
 //! Which trivial clusters come together, over the whole web.
 //!
-//! Memory: up to 42 bytes a document ([`Web::BYTES_A_DOCUMENT`]), for the cluster, the site and the component of each; links are read from front to
-//! back and counted by sorting ([`crate::summary`]).
+//! Memory: up to 42 bytes a document ([`Web::BYTES_A_DOCUMENT`]), for the cluster, the site and the
+//! component of each; links are read from front to back and counted by sorting
+//! ([`crate::summary`]).
 //!
-//! Under the paper's conditions one pass over the links decides. Under the tolerant condition a pass brings together what most copies link
-//! alike; then gaps are bridged, in turns, until nothing more comes together:
+//! Under the paper's conditions one pass over the links decides. Under the tolerant condition a
+//! pass brings together what most copies link alike; then gaps are bridged, in turns, until nothing
+//! more comes together:
 //!
 //! ```text
 //!     mirror 1:   x ──▶ q ──▶ y          q and t are different pages: x and y are copies on both sides of a break
@@ -24,10 +26,12 @@ use crate::grow::{Growth, link_counts};
 use crate::model::Merge;
 use crate::summary::{Summarizer, SummaryStats};
 
-/// Turns of bridging, at most. Each turn bridges over one page, so that collections this many breaks deep are joined.
+/// Turns of bridging, at most. Each turn bridges over one page, so that collections this many
+/// breaks deep are joined.
 const MOST_TURNS: u32 = 8;
 
-/// Components that meet at one page outside them, at most; a page that many lead to bridges nothing.
+/// Components that meet at one page outside them, at most; a page that many lead to bridges
+/// nothing.
 const MEETING: usize = 8;
 
 /// Documents by number: their trivial clusters and sites.
@@ -47,7 +51,8 @@ impl Web {
     /// Bytes a document that finding components holds, at most.
     pub const BYTES_A_DOCUMENT: u64 = 42;
 
-    /// Sites of all documents that have one, and the documents of clusters with the smallest of each.
+    /// Sites of all documents that have one, and the documents of clusters with the smallest of
+    /// each.
     pub fn new(site: Vec<Packed<SiteId>>, clustered: impl IntoIterator<Item = (DocId, DocId)>) -> Web {
         let mut cluster: Vec<DocId> = DocId::range(0..site.len() as u32).collect();
         let mut size = vec![1; site.len()];
@@ -135,7 +140,8 @@ pub struct Found {
 }
 
 impl Found {
-    /// The component of a cluster of the web, by the smallest cluster in it; `None` for what stands alone.
+    /// The component of a cluster of the web, by the smallest cluster in it; `None` for what stands
+    /// alone.
     pub fn component(&self, cluster: DocId) -> Option<DocId> {
         self.component[cluster.index()].get()
     }
@@ -209,8 +215,8 @@ fn by_the_paper(
     Ok(Found { component, summary, edges, ..Found::default() })
 }
 
-/// How the tolerant condition counts: copies on different sites by site, so that second addresses of a page weigh nothing; copies on one
-/// site only by page.
+/// How the tolerant condition counts: copies on different sites by site, so that second addresses
+/// of a page weigh nothing; copies on one site only by page.
 struct Places<'w> {
     web: &'w Web,
     /// Places of a cluster, at its smallest document.
@@ -296,8 +302,8 @@ record! {
     struct OutOfPage { page: DocId, doc: DocId }
 }
 
-/// One turn: joins components of which one leads to most copies of a page of the other, directly or over one page that is in
-/// neither. Returns how many were joined.
+/// One turn: joins components of which one leads to most copies of a page of the other, directly or
+/// over one page that is in neither. Returns how many were joined.
 fn bridge(
     places: &Places<'_>,
     links: &OpenLinks<'_>,

@@ -1,4 +1,5 @@
-//! What a group is: how much each replica covers, why it is there, which version is newer, and a name for people.
+//! What a group is: how much each replica covers, why it is there, which version is newer, and a
+//! name for people.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -419,7 +420,8 @@ fn name<'a>(
         .map_or_else(|| host.to_owned(), |part| format!("{part} ({host})"))
 }
 
-/// Words that most titles end or begin with: `os.path — Python 3.11 documentation` has its name at the end.
+/// Words that most titles end or begin with: `os.path — Python 3.11 documentation` has its name at
+/// the end.
 fn common_words(titles: &[&str]) -> Option<String> {
     let most = |edge: fn(&str) -> Vec<&str>| {
         let mut counts: HashMap<Vec<&str>, usize> = HashMap::new();

@@ -1,6 +1,7 @@
 //! The pages and links of one component, in memory.
 //!
-//! Components are worked on one after the other, so this is small against the web: thirty bytes a page and eight a link.
+//! Components are worked on one after the other, so this is small against the web: thirty bytes a
+//! page and eight a link.
 
 use onionskin_core::{DocId, Packed, SiteId};
 
@@ -52,7 +53,8 @@ impl Adjacency {
 }
 
 impl Graph {
-    /// Links are pairs of indices into `pages`; those from a page to itself and repeats are dropped.
+    /// Links are pairs of indices into `pages`; those from a page to itself and repeats are
+    /// dropped.
     ///
     /// # Panics
     ///

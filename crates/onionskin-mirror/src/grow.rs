@@ -1,18 +1,23 @@
 //! Growing similar clusters, as the paper does it (Cho et al. 2000, section 3).
 //!
-//! Trivial clusters are vertices; two are joined by an edge when the merge condition holds between them. A start gives each of its pages a
-//! replica of its own; from there, along edges, every page joins the replica whose page links to it.
+//! Trivial clusters are vertices; two are joined by an edge when the merge condition holds between
+//! them. A start gives each of its pages a replica of its own; from there, along edges, every page
+//! joins the replica whose page links to it.
 //!
-//! The paper leaves three things open, which are settled here so that definition 8 holds for whatever comes out:
+//! The paper leaves three things open, which are settled here so that definition 8 holds for
+//! whatever comes out:
 //!
-//! - The condition counts pages on both sides, and does not say that they can be paired. Where a page links to several
-//!   pages of the next cluster, a matching decides; where there is none, the edge is not used.
-//! - A component need not have a vertex that reaches all others. Edges between clusters of the same size are followed backwards too.
-//! - A page that was not reached by a link (the start, or one that was reached backwards) may have parents in one replica
-//!   and no similar parent in another. Such a slot is taken out again, with what hung on it alone.
+//! - The condition counts pages on both sides, and does not say that they can be paired. Where a
+//!   page links to several pages of the next cluster, a matching decides; where there is none, the
+//!   edge is not used.
+//! - A component need not have a vertex that reaches all others. Edges between clusters of the same
+//!   size are followed backwards too.
+//! - A page that was not reached by a link (the start, or one that was reached backwards) may have
+//!   parents in one replica and no similar parent in another. Such a slot is taken out again, with
+//!   what hung on it alone.
 //!
-//! Clusters of one page take part under the extended condition, where they are what other replicas only link to; a result with one
-//! replica is none.
+//! Clusters of one page take part under the extended condition, where they are what other replicas
+//! only link to; a result with one replica is none.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -31,8 +36,9 @@ pub struct Growth {
     pub single_site: bool,
 }
 
-/// A link that counts: between pages of one site, or to the site of another copy of the page that links (that is how a partial
-/// mirror points at what it did not copy). Without the restriction every link counts.
+/// A link that counts: between pages of one site, or to the site of another copy of the page that
+/// links (that is how a partial mirror points at what it did not copy). Without the restriction
+/// every link counts.
 pub fn link_counts(growth: Growth, same_site: bool, on_site_of_a_copy: impl FnOnce() -> bool) -> bool {
     !growth.single_site || same_site || (growth.merge == Merge::Extended && on_site_of_a_copy())
 }
@@ -58,7 +64,8 @@ impl<'g> Clusters<'g> {
         for (index, page) in (0..).zip(graph.pages()) {
             by_cluster.entry(page.cluster).or_default().push(index);
         }
-        // Order of the smallest page, which is a matter of the graph and not of the clusters' numbers.
+        // Order of the smallest page, which is a matter of the graph and not of the clusters'
+        // numbers.
         let mut pages: Vec<Vec<u32>> = by_cluster.into_values().collect();
         pages.sort_unstable();
         let mut of_page = vec![0; graph.pages().len()];
@@ -144,7 +151,8 @@ struct Slot {
     pages: Vec<(u32, bool)>,
 }
 
-/// Grows every similar cluster of a graph that holds whole trivial clusters: two slots and two replicas at least.
+/// Grows every similar cluster of a graph that holds whole trivial clusters: two slots and two
+/// replicas at least.
 ///
 /// # Panics
 ///
@@ -247,7 +255,8 @@ fn assign(clusters: &Clusters<'_>, slot: &Slot, other: u32, forward: bool) -> Op
                 let virtual_page = if forward {
                     members.iter().copied().find(|&page| linked(here, page))
                 } else {
-                    // Backwards only clusters of one size are met: what is virtual here is so there.
+                    // Backwards only clusters of one size are met: what is virtual here is so
+                    // there.
                     let real = owner.get(&here)?;
                     owners.iter().position(|owner| owner == real).map(|at| members[at])
                 };
@@ -275,8 +284,9 @@ fn enforce(clusters: &Clusters<'_>, slots: &mut Vec<Slot>) {
     }
 }
 
-/// Whether every replica has a page that another has too. Where the slot that growth began in was taken out, what is left may be pages
-/// that only one of them has and the others link to, and these are copies of nothing.
+/// Whether every replica has a page that another has too. Where the slot that growth began in was
+/// taken out, what is left may be pages that only one of them has and the others link to, and these
+/// are copies of nothing.
 fn all_copied(slots: &[Slot]) -> bool {
     let n_replicas = slots.first().map_or(0, |slot| slot.pages.len());
     (0..n_replicas).all(|replica| {
@@ -322,7 +332,8 @@ pub(crate) fn parents_agree<S: Ord>(replicas: &[Vec<S>]) -> bool {
     let agree = |a: &Vec<S>, b: &Vec<S>| {
         (a.is_empty() && b.is_empty()) || a.iter().any(|parent| b.binary_search(parent).is_ok())
     };
-    // Replicas with the same parents agree; there are few different ones even where replicas are many.
+    // Replicas with the same parents agree; there are few different ones even where replicas are
+    // many.
     let mut different: Vec<&Vec<S>> = replicas.iter().collect();
     different.sort_unstable();
     different.dedup();
@@ -385,8 +396,10 @@ fn group(clusters: &Clusters<'_>, slots: &[Slot]) -> Group {
     Group { slots: slots.len() as u32, root, principal, replicas }
 }
 
-/// Of the copies that have nearly as many pages as the fullest, the one whose root most other sites link to; then the one that most link to at
-/// all, the one that stands highest on its site, the one with most pages, the first. What others are measured by, and what a crawler keeps, must not be the poorest copy.
+/// Of the copies that have nearly as many pages as the fullest, the one whose root most other sites
+/// link to; then the one that most link to at all, the one that stands highest on its site, the one
+/// with most pages, the first. What others are measured by, and what a crawler keeps, must not be
+/// the poorest copy.
 pub(crate) fn principal(
     graph: &Graph,
     root: SlotId,

@@ -1,7 +1,8 @@
 //! Replicated collections of linked pages.
 //!
-//! Cho, Shivakumar and Garcia-Molina 2000: similar pages are *trivial clusters*; clusters whose pages link to each other in the same way
-//! grow into *collections*, and a collection that stands in several places is replicated.
+//! Cho, Shivakumar and Garcia-Molina 2000: similar pages are *trivial clusters*; clusters whose
+//! pages link to each other in the same way grow into *collections*, and a collection that stands
+//! in several places is replicated.
 //!
 //! ```text
 //!  trivial clusters + links ──▶ link summary (a, b, s, d)      (summary)

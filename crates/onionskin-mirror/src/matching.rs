@@ -6,11 +6,13 @@ use onionskin_core::Packed;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Matched(pub Vec<u32>);
 
-/// Steps after which a matching is given up: where everything links to everything, no assignment says anything.
+/// Steps after which a matching is given up: where everything links to everything, no assignment
+/// says anything.
 const MOST_STEPS: u64 = 50_000_000;
 
-/// Gives every left vertex one of its choices, none twice; `None` when that cannot be done. The first choice is taken where it is free, so
-/// that the answer does not depend on anything but the input.
+/// Gives every left vertex one of its choices, none twice; `None` when that cannot be done. The
+/// first choice is taken where it is free, so that the answer does not depend on anything but the
+/// input.
 pub(crate) fn saturate(choices: &[Vec<u32>], n_right: usize) -> Option<Matched> {
     if choices.len() > n_right {
         return None;

@@ -15,7 +15,8 @@ pub enum Merge {
     Strict,
     /// a = s ≥ d = b: what some copies only link to is a virtual page of theirs (section 4).
     Extended,
-    /// Most copies have most pages: pages may be missing, added and changed, and gaps are bridged (section 6 asks for it).
+    /// Most copies have most pages: pages may be missing, added and changed, and gaps are bridged
+    /// (section 6 asks for it).
     #[default]
     Tolerant,
 }

@@ -1,7 +1,7 @@
 //! Pieces of the search for mirrors.
 //!
-//! Documents and sites have numbers of 64 bits here. Inside they are numbered anew, in the same order, so that whatever is decided by the
-//! smaller number is decided as in the whole web.
+//! Documents and sites have numbers of 64 bits here. Inside they are numbered anew, in the same
+//! order, so that whatever is decided by the smaller number is decided as in the whole web.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,8 @@ use crate::stage::pages::{Material, Seen, Sites};
 pub struct PageRow {
     /// The document.
     pub doc: i64,
-    /// The smallest document of its trivial cluster; `None` for a page that is only near the component.
+    /// The smallest document of its trivial cluster; `None` for a page that is only near the
+    /// component.
     pub cluster: Option<i64>,
     /// Its site.
     pub site: Option<i64>,
@@ -44,7 +45,8 @@ pub struct PageRow {
     pub domain: Option<String>,
     /// Pages of its site, all in all.
     pub site_pages: u32,
-    /// The replicas that it is near, as group and replica of [`regions`], where it stands densely enough; of pages that are only near.
+    /// The replicas that it is near, as group and replica of [`regions`], where it stands densely
+    /// enough; of pages that are only near.
     pub near: Vec<(u32, u32)>,
 }
 
@@ -70,7 +72,8 @@ pub struct MemberRow {
     pub role: Role,
 }
 
-/// A collection and its replicas. Numbers of documents and sites in the rows are places in `docs` and `sites`, groups are counted from 0.
+/// A collection and its replicas. Numbers of documents and sites in the rows are places in `docs`
+/// and `sites`, groups are counted from 0.
 #[derive(Clone, Debug)]
 pub struct Collection {
     /// What is said of it.
@@ -81,7 +84,8 @@ pub struct Collection {
     pub members: Vec<MemberRow>,
 }
 
-/// Where a replica stands, and how many of its own pages are where: what decides which pages are near it.
+/// Where a replica stands, and how many of its own pages are where: what decides which pages are
+/// near it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionRow {
     /// The group in its component.
@@ -230,7 +234,8 @@ pub fn regions(component: Component, growth: Growth) -> Result<Vec<RegionRow>, S
     Ok(rows)
 }
 
-/// The collections of a component. Pages near it say which replicas of its [`regions`] they are near.
+/// The collections of a component. Pages near it say which replicas of its [`regions`] they are
+/// near.
 pub fn collections(component: Component, growth: Growth) -> Result<Vec<Collection>, SimilarError> {
     let numbered = Numbered::new(component)?;
     let doc = |at: DocId| numbered.docs[at.index()];
@@ -267,8 +272,9 @@ pub fn collections(component: Component, growth: Growth) -> Result<Vec<Collectio
         .collect())
 }
 
-/// Which trivial clusters come together, all at once, for webs whose clusters and links fit into the memory of one worker: every cluster
-/// with its component. Documents come as (document, smallest of its cluster, site), those without copies as their own.
+/// Which trivial clusters come together, all at once, for webs whose clusters and links fit into
+/// the memory of one worker: every cluster with its component. Documents come as (document,
+/// smallest of its cluster, site), those without copies as their own.
 pub fn components(
     documents: &[(i64, i64, Option<i64>)],
     links: &[(i64, i64)],

@@ -1,7 +1,8 @@
 //! Where copies stand: folders, and what is left of an address when the folder is taken away.
 //!
-//! A mirror keeps the shape of what it copies: `/LDP/HOWTO/Printing.html` there is `/pub/linux/HOWTO/Printing.html` here. Comparing two such
-//! addresses from their ends gives the folders that correspond, `/LDP/` and `/pub/linux/`, without knowing anything of either site. The
+//! A mirror keeps the shape of what it copies: `/LDP/HOWTO/Printing.html` there is
+//! `/pub/linux/HOWTO/Printing.html` here. Comparing two such addresses from their ends gives the
+//! folders that correspond, `/LDP/` and `/pub/linux/`, without knowing anything of either site. The
 //! same comparison tells apart copies inside one site: `/docs/1.0/` and `/docs/1.1/`.
 
 use std::collections::{BTreeMap, HashMap};
@@ -42,8 +43,9 @@ pub fn is_below(path: &str, folder: &str) -> bool {
     path.starts_with(folder)
 }
 
-/// The two folders that correspond when two paths are of the same page: what is left in front of the segments that are the same at
-/// the end. A name that differs says nothing; then it is the folders of both.
+/// The two folders that correspond when two paths are of the same page: what is left in front of
+/// the segments that are the same at the end. A name that differs says nothing; then it is the
+/// folders of both.
 ///
 /// ```
 /// use onionskin_mirror::place::corresponding;
@@ -77,7 +79,8 @@ pub fn is_index(path: &str) -> bool {
     name.is_empty() || name.starts_with('?') || crate::alias::is_index(name)
 }
 
-/// A path without what second addresses of a page differ in: the query, the name of an index page, the slash at the end.
+/// A path without what second addresses of a page differ in: the query, the name of an index page,
+/// the slash at the end.
 ///
 /// ```
 /// use onionskin_mirror::place::bare;
@@ -90,9 +93,10 @@ pub fn bare(path: &str) -> &str {
     without.strip_suffix('/').unwrap_or(without)
 }
 
-/// Numbers the places of one site's pages, so that copies of a page are in different ones where their folders tell why.
-/// Pages are a trivial cluster and a path each. A folder is a place of its own when at least three in ten of the pages below it have a copy in
-/// a corresponding folder; a licence that stands in two folders does not make them copies of each other.
+/// Numbers the places of one site's pages, so that copies of a page are in different ones where
+/// their folders tell why. Pages are a trivial cluster and a path each. A folder is a place of its
+/// own when at least three in ten of the pages below it have a copy in a corresponding folder; a
+/// licence that stands in two folders does not make them copies of each other.
 pub fn places(pages: &[(DocId, &str)]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..pages.len()).collect();
     order.sort_by_key(|&at| pages[at]);

@@ -9,8 +9,9 @@
 //! 4 url rules    documents ─▶ rewritings of addresses under which pages stay the same
 //! ```
 //!
-//! Step 2 keeps some forty bytes a document in memory; links are read from front to back and counted by sorts that spill. Step 3 takes as many
-//! components at a time as fit, each whole; which ones are taken together changes nothing.
+//! Step 2 keeps some forty bytes a document in memory; links are read from front to back and
+//! counted by sorts that spill. Step 3 takes as many components at a time as fit, each whole; which
+//! ones are taken together changes nothing.
 
 pub(crate) mod assemble;
 mod check;
@@ -444,7 +445,8 @@ impl Run<'_, '_, '_> {
     }
 }
 
-/// The place of a document in a list of all; numbers that are not dense, which only another program can have written, are an error.
+/// The place of a document in a list of all; numbers that are not dense, which only another program
+/// can have written, are an error.
 fn dense<T>(list: &mut [T], doc: DocId) -> Result<&mut T, SimilarError> {
     let documents = list.len();
     let words = || format!("documents: number {doc}, but there are {documents}");
@@ -454,7 +456,8 @@ fn dense<T>(list: &mut [T], doc: DocId) -> Result<&mut T, SimilarError> {
 /// Links as source and destination.
 pub(crate) type Links<'a> = Box<dyn Iterator<Item = Result<(DocId, DocId), SimilarError>> + 'a>;
 
-/// The links of an atlas; those that lead out of its documents, which only another program can have written, are an error.
+/// The links of an atlas; those that lead out of its documents, which only another program can have
+/// written, are an error.
 fn open_links(atlas: &Atlas, documents: u32) -> Result<Links<'_>, SimilarError> {
     Ok(Box::new(atlas.links()?.map(move |link| {
         let (source, destination) = link?;

@@ -1,9 +1,11 @@
-//! The link summary: for every two trivial clusters that are linked, how many pages take part (Cho et al. 2000, figure 8).
+//! The link summary: for every two trivial clusters that are linked, how many pages take part (Cho
+//! et al. 2000, figure 8).
 //!
-//! The naive way joins links with clusters twice and counts distinct values in hash sets, one for each pair of clusters. Here a
-//! link becomes a record (from cluster, to cluster, source, destination); sorting brings each pair of clusters together, with
-//! sources in order, so that counting them takes one number. Destinations of one pair are gathered and sorted by themselves; a pair
-//! with more of them than fit goes through a second sort.
+//! The naive way joins links with clusters twice and counts distinct values in hash sets, one for
+//! each pair of clusters. Here a link becomes a record (from cluster, to cluster, source,
+//! destination); sorting brings each pair of clusters together, with sources in order, so that
+//! counting them takes one number. Destinations of one pair are gathered and sorted by themselves;
+//! a pair with more of them than fit goes through a second sort.
 
 use onionskin_core::DocId;
 use onionskin_similar::{Resources, SimilarError};

@@ -18,8 +18,9 @@ pub(crate) struct Named {
     pub names: Vec<String>,
 }
 
-/// Reads links such as `i.a>i.b`, pages such as `i.c`, and `i.a=5` for five other sites that link there, separated by white space. The part before
-/// the first point is the site, the part after it what the page says; `i.q.2` says `q` too.
+/// Reads links such as `i.a>i.b`, pages such as `i.c`, and `i.a=5` for five other sites that link
+/// there, separated by white space. The part before the first point is the site, the part after it
+/// what the page says; `i.q.2` says `q` too.
 pub(crate) fn graph(text: &str) -> Named {
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let mut links = Vec::new();

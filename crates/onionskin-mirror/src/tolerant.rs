@@ -1,15 +1,20 @@
-//! Collections of which copies lack pages, have more of them, or have changed some: what section 6 of Cho et al. 2000 asks for.
+//! Collections of which copies lack pages, have more of them, or have changed some: what section 6
+//! of Cho et al. 2000 asks for.
 //!
-//! The paper's conditions ask all copies of two pages to link alike. One page that is missing in one mirror of ten breaks them, and the
-//! mirror falls into pieces around it. Here trivial clusters come together when *most* of their copies link alike; gaps are bridged over pages
-//! that belong to neither side (that happens before, over the whole web); and what the pages of a component are to each other is decided by
-//! where they stand:
+//! The paper's conditions ask all copies of two pages to link alike. One page that is missing in
+//! one mirror of ten breaks them, and the mirror falls into pieces around it. Here trivial clusters
+//! come together when *most* of their copies link alike; gaps are bridged over pages that belong to
+//! neither side (that happens before, over the whole web); and what the pages of a component are to
+//! each other is decided by where they stand:
 //!
-//! 1. Pages of one site are a *piece*; copies in corresponding folders of it are pieces of their own ([`crate::place`]).
-//! 2. Pieces that share at least half of the smaller one's pages with another are replicas of one collection. A component that was held
-//!    together by a licence text falls apart again.
-//! 3. A page that all but a few replicas have is a slot of all of them; who has not got it lacks it.
-//! 4. Pages nearby, on the same site, in the folder, linked with the rest, are taken in: at the place of a slot as *changed*, else as *added*.
+//! 1. Pages of one site are a *piece*; copies in corresponding folders of it are pieces of their
+//!    own ([`crate::place`]).
+//! 2. Pieces that share at least half of the smaller one's pages with another are replicas of one
+//!    collection. A component that was held together by a licence text falls apart again.
+//! 3. A page that all but a few replicas have is a slot of all of them; who has not got it lacks
+//!    it.
+//! 4. Pages nearby, on the same site, in the folder, linked with the rest, are taken in: at the
+//!    place of a slot as *changed*, else as *added*.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -27,7 +32,8 @@ const COMPARED: usize = 16;
 const POPULAR: usize = 4_096;
 /// A place with fewer pages than this part of one that has it in its folder is a part of that one.
 const PART: usize = 5;
-/// Copies of one page inside a replica that are told apart by comparing addresses, at most; more are taken in order.
+/// Copies of one page inside a replica that are told apart by comparing addresses, at most; more
+/// are taken in order.
 const COMPARED_COPIES: usize = 256;
 
 /// Pages of one site that belong together.
@@ -40,7 +46,8 @@ struct Piece {
     aliases: Vec<(u32, u32)>,
 }
 
-/// Makes groups of the pages of a component; `paths` are those of its pages. Links between pages of different sites are not looked at.
+/// Makes groups of the pages of a component; `paths` are those of its pages. Links between pages of
+/// different sites are not looked at.
 pub fn assemble(graph: &Graph, paths: &[&str]) -> Vec<Group> {
     let pieces = pieces(graph, paths);
     let mut groups: Vec<Group> =
@@ -69,7 +76,8 @@ fn pieces(graph: &Graph, paths: &[&str]) -> Vec<Piece> {
     pieces
 }
 
-/// Small places inside the folder of a large one are copies that the collection has inside, not copies of it.
+/// Small places inside the folder of a large one are copies that the collection has inside, not
+/// copies of it.
 fn join_parts(mut places: Vec<Vec<u32>>, paths: &[&str]) -> Vec<Vec<u32>> {
     places.sort_by_key(|pages| (std::cmp::Reverse(pages.len()), pages.first().copied()));
     let mut joined: Vec<(&str, usize, Vec<u32>)> = Vec::new();
@@ -92,7 +100,8 @@ fn join_parts(mut places: Vec<Vec<u32>>, paths: &[&str]) -> Vec<Vec<u32>> {
 }
 
 fn piece(graph: &Graph, paths: &[&str], site: Packed<SiteId>, pages: &[u32]) -> Piece {
-    // The address that most pages link to, then the shortest, then the first, has the page; others are second addresses of it.
+    // The address that most pages link to, then the shortest, then the first, has the page; others
+    // are second addresses of it.
     let rank = |page: u32| {
         let path = paths[page as usize];
         (std::cmp::Reverse(graph.into(page).len()), path.len(), page)
@@ -130,16 +139,19 @@ fn shared(one: &Piece, other: &Piece) -> usize {
     n
 }
 
-/// Whether two pieces are copies of one collection: at least two pages, and half of the smaller one.
+/// Whether two pieces are copies of one collection: at least two pages, and half of the smaller
+/// one.
 fn is_alike(one: &Piece, other: &Piece) -> bool {
     let shared = shared(one, other);
     shared >= 2 && shared * 2 >= one.pages.len().min(other.pages.len())
 }
 
-/// Groups of pieces, each around its largest; stragglers may be alike to another of the larger ones instead.
+/// Groups of pieces, each around its largest; stragglers may be alike to another of the larger ones
+/// instead.
 ///
-/// The naive way compares every piece with every other. Pieces that are alike share pages, so that those who have a page of the one at hand are all that
-/// need be looked at; pages that very many have tell nothing, and are passed over where there are others.
+/// The naive way compares every piece with every other. Pieces that are alike share pages, so that
+/// those who have a page of the one at hand are all that need be looked at; pages that very many
+/// have tell nothing, and are passed over where there are others.
 fn cohesive(pieces: &[Piece]) -> Vec<Vec<usize>> {
     let mut order: Vec<usize> = (0..pieces.len()).filter(|&at| pieces[at].pages.len() > 1).collect();
     let mut having: HashMap<DocId, Vec<usize>> = HashMap::new();
@@ -193,7 +205,8 @@ fn neighbours(piece: &Piece, having: &mut HashMap<DocId, Vec<usize>>, taken: &[b
     near
 }
 
-/// Gives every page of the pieces a key, so that pages with the same one correspond: its cluster, and which of the copies inside the collection it is.
+/// Gives every page of the pieces a key, so that pages with the same one correspond: its cluster,
+/// and which of the copies inside the collection it is.
 fn correspondence(pieces: &[&Piece], paths: &[&str]) -> Vec<Vec<(DocId, u32)>> {
     let mut most: BTreeMap<DocId, (usize, usize)> = BTreeMap::new();
     for (at, piece) in pieces.iter().enumerate() {
@@ -300,14 +313,15 @@ fn linked_from(graph: &Graph, doc: DocId) -> u32 {
     graph.index_of(doc).map_or(0, |index| graph.page(index).linked_from)
 }
 
-/// Makes the natural root that of a group: of the pages that two replicas or more have, the one that most other sites link to, then
-/// the one that stands highest, an index page before others.
+/// Makes the natural root that of a group: of the pages that two replicas or more have, the one
+/// that most other sites link to, then the one that stands highest, an index page before others.
 pub fn choose_root<'a>(
     group: &mut Group,
     linked_from: impl Fn(DocId) -> u32,
     path_of: impl Fn(DocId) -> &'a str,
 ) {
-    // Copies, sites that link there, and how high it stands: folders, whether it is an index page, length.
+    // Copies, sites that link there, and how high it stands: folders, whether it is an index page,
+    // length.
     let mut rank: Vec<(u32, u64, (usize, bool, usize))> =
         vec![(0, 0, (usize::MAX, true, usize::MAX)); group.slots as usize];
     for replica in &group.replicas {
@@ -354,8 +368,9 @@ pub struct Nearby<'a> {
     pub path: &'a str,
 }
 
-/// Takes pages nearby into a replica: those at the place of a slot that it lacks as changed, others as added. Returns how many of each. The
-/// principal's own come first, as added; `paths` knows the paths of all pages of the group.
+/// Takes pages nearby into a replica: those at the place of a slot that it lacks as changed, others
+/// as added. Returns how many of each. The principal's own come first, as added; `paths` knows the
+/// paths of all pages of the group.
 pub fn take_in<'a>(
     group: &mut Group,
     replica: usize,
@@ -396,7 +411,8 @@ pub fn take_in<'a>(
     (changed, added)
 }
 
-/// The folders of the principal and of a replica that correspond, as most of the pages that both have say it; `None` when there is no majority.
+/// The folders of the principal and of a replica that correspond, as most of the pages that both
+/// have say it; `None` when there is no majority.
 pub fn alignment<'a>(
     group: &Group,
     replica: usize,
@@ -416,8 +432,8 @@ pub fn alignment<'a>(
     (count * 2 > n).then(|| (folders.0.to_owned(), folders.1.to_owned()))
 }
 
-/// Puts changed pages of two clusters at one place into one slot: where a replica has a page at the place of a slot of the principal that it lacks,
-/// it is that page, changed.
+/// Puts changed pages of two clusters at one place into one slot: where a replica has a page at the
+/// place of a slot of the principal that it lacks, it is that page, changed.
 pub fn align_changed<'a>(group: &mut Group, path_of: impl Fn(DocId) -> &'a str) {
     for replica in 0..group.replicas.len() {
         if replica == group.principal {
@@ -464,8 +480,8 @@ pub(crate) fn drop_empty_slots(group: &mut Group) {
     group.slots = used.len() as u32;
 }
 
-/// Marks what replicas link to on the principal and do not have themselves. `links` are from pages of the replica to pages of the
-/// principal.
+/// Marks what replicas link to on the principal and do not have themselves. `links` are from pages
+/// of the replica to pages of the principal.
 pub fn mark_virtual(group: &mut Group, replica: usize, links: impl IntoIterator<Item = DocId>) -> u64 {
     if replica == group.principal {
         return 0;

@@ -50,7 +50,8 @@ impl PartialOrd for Version {
     }
 }
 
-/// Whether a word looks like a version: `1.0`, `v2`, `3.11.2`, `2.x`, `1_74_0`, `1.0rc1`, or one of the words for the newest and the oldest.
+/// Whether a word looks like a version: `1.0`, `v2`, `3.11.2`, `2.x`, `1_74_0`, `1.0rc1`, or one of
+/// the words for the newest and the oldest.
 pub(crate) fn is_version(word: &str) -> bool {
     let plain = word.to_lowercase();
     if NEWEST.contains(&plain.as_str()) || OLDEST.contains(&plain.as_str()) {
@@ -92,7 +93,8 @@ pub(crate) fn difference<'a>(a: &'a str, b: &'a str) -> Option<(&'a str, &'a str
     }
 }
 
-/// Versions that tell two folders apart: the first segments that differ, when one of them is a version; the folder above the versions is the newest.
+/// Versions that tell two folders apart: the first segments that differ, when one of them is a
+/// version; the folder above the versions is the newest.
 pub(crate) fn in_folders<'a>(a: &'a str, b: &'a str) -> Option<(&'a str, &'a str)> {
     let segments = |folder: &'a str| folder.split('/').filter(|part| !part.is_empty());
     let (mut left, mut right) = (segments(a), segments(b));

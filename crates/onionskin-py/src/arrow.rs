@@ -1,7 +1,9 @@
-//! Arrow data in and out through the PyCapsule interface: whoever speaks it (PyArrow, Polars, pandas, DuckDB, Hugging Face datasets) hands over
-//! pointers, and no byte is copied. Written by hand over arrow's own C structures, so that the package needs no other.
+//! Arrow data in and out through the PyCapsule interface: whoever speaks it (PyArrow, Polars,
+//! pandas, DuckDB, Hugging Face datasets) hands over pointers, and no byte is copied. Written by
+//! hand over arrow's own C structures, so that the package needs no other.
 //!
-//! This is the only file of the package with unsafe code. What comes in is checked in full (offsets, UTF-8) before anything reads it.
+//! This is the only file of the package with unsafe code. What comes in is checked in full
+//! (offsets, UTF-8) before anything reads it.
 #![allow(unsafe_code, reason = "the C data interface is pointers")]
 
 use std::ffi::{CStr, c_char};
@@ -47,9 +49,11 @@ impl Arrays {
         let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = pair.extract()?;
         let schema = capsule(&schema)?.pointer_checked(Some(SCHEMA))?.cast::<FFI_ArrowSchema>();
         let array = capsule(&array)?.pointer_checked(Some(ARRAY))?.cast::<FFI_ArrowArray>();
-        // SAFETY: the name says what the capsule holds, and the capsule lives until the end of this function.
+        // SAFETY: the name says what the capsule holds, and the capsule lives until the end of this
+        // function.
         let field = field(unsafe { schema.as_ref() })?;
-        // SAFETY: the structure is moved out and marked as released, as the interface asks of a consumer.
+        // SAFETY: the structure is moved out and marked as released, as the interface asks of a
+        // consumer.
         let array = unsafe { FFI_ArrowArray::from_raw(array.as_ptr()) };
         let array = import(array, field.data_type()).map_err(bad)?;
         Ok(Arrays { field, source: Source::One(Some(array)) })
@@ -58,13 +62,15 @@ impl Arrays {
     fn of_stream(object: &Bound<'_, PyAny>) -> PyResult<Arrays> {
         let stream = object.call_method0("__arrow_c_stream__")?;
         let stream = capsule(&stream)?.pointer_checked(Some(STREAM))?.cast::<FFI_ArrowArrayStream>();
-        // SAFETY: the name says what the capsule holds; the structure is moved out and marked as released.
+        // SAFETY: the name says what the capsule holds; the structure is moved out and marked as
+        // released.
         let mut stream = unsafe { FFI_ArrowArrayStream::from_raw(stream.as_ptr()) };
         let Some(get_schema) = stream.get_schema else {
             return Err(PyValueError::new_err("the Arrow stream has been read already"));
         };
         let mut schema = FFI_ArrowSchema::empty();
-        // SAFETY: a stream that is not released has this function, and `schema` is ours to be filled.
+        // SAFETY: a stream that is not released has this function, and `schema` is ours to be
+        // filled.
         if unsafe { get_schema(&mut stream, &mut schema) } != 0 {
             return Err(bad(last_error(&mut stream)));
         }
@@ -81,14 +87,16 @@ impl Arrays {
 impl Iterator for Arrays {
     type Item = Result<ArrayRef, ArrowError>;
 
-    /// To be called without the interpreter lock: a producer may wait for another thread that wants it.
+    /// To be called without the interpreter lock: a producer may wait for another thread that wants
+    /// it.
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.source {
             Source::One(array) => array.take().map(Ok),
             Source::Stream(stream) => {
                 let get_next = stream.get_next?;
                 let mut array = FFI_ArrowArray::empty();
-                // SAFETY: a stream that is not released has this function, and `array` is ours to be filled.
+                // SAFETY: a stream that is not released has this function, and `array` is ours to
+                // be filled.
                 if unsafe { get_next(stream, &mut array) } != 0 {
                     return Some(Err(last_error(stream)));
                 }
@@ -108,7 +116,8 @@ fn field(schema: &FFI_ArrowSchema) -> PyResult<Field> {
 }
 
 fn import(array: FFI_ArrowArray, data_type: &DataType) -> Result<ArrayRef, ArrowError> {
-    // SAFETY: the producer promises an array of the type it named. What can be checked is checked below.
+    // SAFETY: the producer promises an array of the type it named. What can be checked is checked
+    // below.
     let data = unsafe { from_ffi_and_data_type(array, data_type.clone()) }?;
     data.validate_full()?;
     Ok(make_array(data))
@@ -116,7 +125,8 @@ fn import(array: FFI_ArrowArray, data_type: &DataType) -> Result<ArrayRef, Arrow
 
 fn last_error(stream: &mut FFI_ArrowArrayStream) -> ArrowError {
     let text = stream.get_last_error.and_then(|get_last_error| {
-        // SAFETY: the stream is not released; the text is null or lives until the stream is used again.
+        // SAFETY: the stream is not released; the text is null or lives until the stream is used
+        // again.
         let text: *const c_char = unsafe { get_last_error(stream) };
         // SAFETY: not null, and ended by a zero.
         (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
@@ -141,7 +151,8 @@ pub(crate) fn schema_capsule<'py>(py: Python<'py>, schema: &Schema) -> PyResult<
     PyCapsule::new_with_value(py, FFI_ArrowSchema::try_from(schema).map_err(bad)?, SCHEMA)
 }
 
-/// One column of results, which others take without copying: `numpy.asarray`, `pyarrow.array`, `polars.Series`, whatever speaks Arrow.
+/// One column of results, which others take without copying: `numpy.asarray`, `pyarrow.array`,
+/// `polars.Series`, whatever speaks Arrow.
 ///
 /// >>> from onionskin import sketches
 /// >>> sketches(["one text", "another text"], recipe="w2-rabin64-t4")

@@ -1,4 +1,5 @@
-//! Errors as exceptions. Mistakes in arguments are `ValueError`; what goes wrong with files and data is an `OnionskinError`.
+//! Errors as exceptions. Mistakes in arguments are `ValueError`; what goes wrong with files and
+//! data is an `OnionskinError`.
 
 use std::error::Error;
 

@@ -25,7 +25,8 @@ pub(crate) fn explain<'py>(
     to_python(py, &found)
 }
 
-/// Reads one PDF from standard input for a scan; a process of its own, so that a hostile file harms nobody.
+/// Reads one PDF from standard input for a scan; a process of its own, so that a hostile file harms
+/// nobody.
 #[pyfunction]
 pub(crate) fn pdf_worker(py: Python<'_>) -> PyResult<()> {
     py.detach(|| onionskin_extract::pdf_worker(std::io::stdin().lock(), std::io::stdout().lock()))?;

@@ -1,4 +1,5 @@
-//! Onionskin for Python: the module `onionskin._onionskin`. The package around it, `python/onionskin`, is what people import.
+//! Onionskin for Python: the module `onionskin._onionskin`. The package around it,
+//! `python/onionskin`, is what people import.
 
 mod arrow;
 mod error;

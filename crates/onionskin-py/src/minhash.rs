@@ -1,4 +1,5 @@
-//! What `onionskin.datasketch` is made of: minima of a set that grows, and the parameters of an index of bands.
+//! What `onionskin.datasketch` is made of: minima of a set that grows, and the parameters of an
+//! index of bands.
 
 use std::cell::RefCell;
 
@@ -9,7 +10,8 @@ use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple};
 use xxhash_rust::xxh3::xxh3_64;
 
 thread_local! {
-    /// Permutations and their scratch: one a thread, not one a sketch. Most sketches of a program are of one seed.
+    /// Permutations and their scratch: one a thread, not one a sketch. Most sketches of a program
+    /// are of one seed.
     static DRAWN: RefCell<Option<(usize, u64, Permutations)>> = const { RefCell::new(None) };
     /// Hashes of what is put in together.
     static HASHES: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
@@ -179,8 +181,8 @@ impl MinHashCore {
     }
 }
 
-/// How many bands of how many minima have the least weighted error at a threshold, as datasketch has it: the area under the curve below the
-/// threshold, and that above the curve beyond it.
+/// How many bands of how many minima have the least weighted error at a threshold, as datasketch
+/// has it: the area under the curve below the threshold, and that above the curve beyond it.
 #[pyfunction]
 pub(crate) fn optimal_bands(
     py: Python<'_>,
@@ -206,7 +208,8 @@ pub(crate) fn optimal_bands(
     })
 }
 
-/// By Gauss and Legendre, five points in each of 64 parts: the curves are polynomials, and errors are far below what tells two choices apart.
+/// By Gauss and Legendre, five points in each of 64 parts: the curves are polynomials, and errors
+/// are far below what tells two choices apart.
 fn integral(from: f64, to: f64, f: impl Fn(f64) -> f64) -> f64 {
     const POINTS: [(f64, f64); 5] = [
         (0.0, 0.568_888_888_888_888_9),

@@ -1,7 +1,8 @@
-//! A stage in a thread of its own, while the thread that called it listens: to events, which go to Python, and to Ctrl-C, which stops the stage.
+//! A stage in a thread of its own, while the thread that called it listens: to events, which go to
+//! Python, and to Ctrl-C, which stops the stage.
 //!
-//! Signals reach Python only where the interpreter runs on the main thread, and a stage must not wait for the interpreter. So the caller
-//! comes by twenty times a second and the stage never does.
+//! Signals reach Python only where the interpreter runs on the main thread, and a stage must not
+//! wait for the interpreter. So the caller comes by twenty times a second and the stage never does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;

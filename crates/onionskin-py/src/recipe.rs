@@ -9,8 +9,10 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::error::value_error;
 
-/// How texts become sketches and features, in one short spelling: `w4-rabin64-6x14r2` is shingles of four words, 64-bit fingerprints, 6 features
-/// of 14 minima of which 2 must agree; `t128` instead is 128 minima and no features, `b128` the 128 smallest of one permutation. After `+` stands what a scan keeps.
+/// How texts become sketches and features, in one short spelling: `w4-rabin64-6x14r2` is shingles
+/// of four words, 64-bit fingerprints, 6 features of 14 minima of which 2 must agree; `t128`
+/// instead is 128 minima and no features, `b128` the 128 smallest of one permutation. After `+`
+/// stands what a scan keeps.
 ///
 /// >>> recipe = Recipe("w4-rabin64-6x14r2+sketch")
 /// >>> recipe.chunking, recipe.sketch_len, recipe.filter
@@ -104,7 +106,8 @@ pub(crate) fn recipe_of(given: Option<&Bound<'_, PyAny>>, default: &str) -> PyRe
     }
 }
 
-/// The filter of Broder 2000: k features of s minima each, of which r must agree. In a notebook it is its curve.
+/// The filter of Broder 2000: k features of s minima each, of which r must agree. In a notebook it
+/// is its curve.
 ///
 /// >>> filter = FeatureFilter(6, 14, 2)
 /// >>> round(filter.acceptance(0.975), 4), round(filter.acceptance(0.7), 6)
@@ -131,8 +134,8 @@ impl PyFilter {
         spelling.parse().map(PyFilter).map_err(value_error)
     }
 
-    /// The smallest filter that misses at most `miss` of the pairs at the threshold, and accepts at most `false_accept` of those at `far` (two thirds of the
-    /// threshold where nothing is said).
+    /// The smallest filter that misses at most `miss` of the pairs at the threshold, and accepts at
+    /// most `false_accept` of those at `far` (two thirds of the threshold where nothing is said).
     ///
     /// >>> FeatureFilter.choose(0.9, miss=0.01, false_accept=0.01)
     /// FeatureFilter(k=14, s=7, r=3)

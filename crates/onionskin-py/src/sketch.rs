@@ -19,7 +19,8 @@ use crate::recipe::{PyRecipe, recipe_of};
 use crate::texts::{Texts, threads};
 
 thread_local! {
-    /// The analyzer of the last call: permutations and tables take longer to make than a short text to read.
+    /// The analyzer of the last call: permutations and tables take longer to make than a short text
+    /// to read.
     static LAST: RefCell<Option<(Recipe, u64, Analyzer)>> = const { RefCell::new(None) };
 }
 
@@ -34,7 +35,8 @@ fn analyzing<T>(recipe: &Recipe, seed: u64, work: impl FnOnce(&mut Analyzer) -> 
     })
 }
 
-/// The sketch of a text: what resemblance is estimated from. `numpy.asarray` shows its numbers without copying them; it can be pickled.
+/// The sketch of a text: what resemblance is estimated from. `numpy.asarray` shows its numbers
+/// without copying them; it can be pickled.
 ///
 /// >>> a, b = sketch("one two three four five six"), sketch("One, two, three, four, five, six.")
 /// >>> a.resemblance(b)
@@ -85,7 +87,8 @@ impl PySketch {
         self.values.is_empty()
     }
 
-    /// The estimated resemblance of the two texts. An error when the sketches are of different kinds.
+    /// The estimated resemblance of the two texts. An error when the sketches are of different
+    /// kinds.
     fn resemblance(&self, other: &PySketch) -> PyResult<f64> {
         if self.recipe != other.recipe || self.seed != other.seed {
             return Err(PyValueError::new_err(format!(
@@ -160,10 +163,13 @@ pub(crate) fn sketch(
     Ok(PySketch { values, recipe, seed })
 }
 
-/// The sketches of many texts, on all cores and without the interpreter lock: rows of 32-bit numbers, null for texts that are null or have no word.
+/// The sketches of many texts, on all cores and without the interpreter lock: rows of 32-bit
+/// numbers, null for texts that are null or have no word.
 ///
-/// `texts` is a list of str, or Arrow data: a column of PyArrow, Polars or pandas, or a table, of which `column` names a column (`text` by default). The
-/// result goes to `numpy.asarray`, `pyarrow.array`, `polars.Series` and the like without being copied. In numpy, rows that are null are all ones.
+/// `texts` is a list of str, or Arrow data: a column of PyArrow, Polars or pandas, or a table, of
+/// which `column` names a column (`text` by default). The result goes to `numpy.asarray`,
+/// `pyarrow.array`, `polars.Series` and the like without being copied. In numpy, rows that are null
+/// are all ones.
 ///
 /// >>> result = sketches(["a rose is a rose", ""], recipe="w2-rabin64-t4")
 /// >>> len(result), result.null_count, result[1] is None
@@ -187,7 +193,8 @@ pub(crate) fn sketches(
     list(Arc::new(UInt32Array::from(values)), DataType::UInt32, width, valid)
 }
 
-/// The features of a text, as a list; or of many, as `sketches` has it: rows of 64-bit numbers. Documents that share r of them are candidates.
+/// The features of a text, as a list; or of many, as `sketches` has it: rows of 64-bit numbers.
+/// Documents that share r of them are candidates.
 ///
 /// >>> len(features("a rose is a rose"))
 /// 6

@@ -1,7 +1,8 @@
-//! What `onionskin.spark` calls inside the executors: rows that Spark has brought together go in as Arrow, rows come out as Arrow.
+//! What `onionskin.spark` calls inside the executors: rows that Spark has brought together go in as
+//! Arrow, rows come out as Arrow.
 //!
-//! The mathematics is in the `parts` of the stage crates; here columns are taken apart and put together. Ids are 64 bits wide. Nothing relies on the
-//! order of rows.
+//! The mathematics is in the `parts` of the stage crates; here columns are taken apart and put
+//! together. Ids are 64 bits wide. Nothing relies on the order of rows.
 
 mod columns;
 mod mirror;
@@ -18,7 +19,8 @@ use pyo3::types::PyCapsule;
 
 use crate::arrow::{Arrays, Batches, batch, stream_capsule};
 
-/// The kernels of `onionskin.spark`. Not for people: their rows are those of its frames, and change with them.
+/// The kernels of `onionskin.spark`. Not for people: their rows are those of its frames, and change
+/// with them.
 #[pymodule]
 pub(crate) mod spark {
     #[pymodule_export]

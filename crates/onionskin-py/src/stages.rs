@@ -1,4 +1,5 @@
-//! The stages, for the functions of the same names in Python, which have the keywords and make objects of what comes back.
+//! The stages, for the functions of the same names in Python, which have the keywords and make
+//! objects of what comes back.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -134,7 +135,8 @@ pub(crate) struct SimilarArgs {
     resources: Resources,
 }
 
-/// Shared chunks that are enough, where nothing is said (Shivakumar and Garcia-Molina 1998, section 3).
+/// Shared chunks that are enough, where nothing is said (Shivakumar and Garcia-Molina 1998, section
+/// 3).
 fn enough(chunking: &str) -> Option<f64> {
     match chunking {
         "l4" => Some(15.0),

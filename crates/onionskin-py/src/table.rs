@@ -21,7 +21,8 @@ pub(crate) fn read_manifest(path: PathBuf) -> PyResult<String> {
     String::from_utf8(bytes).map_err(failed)
 }
 
-/// Some columns of a table, and perhaps some of its rows. Nothing is read before a consumer asks for it.
+/// Some columns of a table, and perhaps some of its rows. Nothing is read before a consumer asks
+/// for it.
 #[pyclass(frozen, module = "onionskin._onionskin", name = "TableScan")]
 pub(crate) struct TableScan {
     files: Vec<PathBuf>,

@@ -22,8 +22,9 @@ pub(crate) fn tokens(text: &str) -> Vec<String> {
     canonical_words(text, Form::Nfc)
 }
 
-/// Fingerprints of the chunks of a text: 64-bit numbers. Shingles (`w4`: four words, `c9`: nine letters, `ls2`: two lines) come once each, others
-/// (`l4`: four lines, `sent`, `para`, `sp`: shingle paragraphs, `doc`) as often as they occur.
+/// Fingerprints of the chunks of a text: 64-bit numbers. Shingles (`w4`: four words, `c9`: nine
+/// letters, `ls2`: two lines) come once each, others (`l4`: four lines, `sent`, `para`, `sp`:
+/// shingle paragraphs, `doc`) as often as they occur.
 ///
 /// >>> len(chunks("a rose is a rose is a rose"))
 /// 3
@@ -36,7 +37,8 @@ pub(crate) fn chunks(py: Python<'_>, text: &str, chunking: &str) -> PyResult<Vec
     Ok(py.detach(|| Analyzer::new(&recipe, 0).analyze_chunks(text).chunks(0).to_vec()))
 }
 
-/// The fingerprint of the words of a text, as in the column `text_fp` of an atlas; `None` for a text without words.
+/// The fingerprint of the words of a text, as in the column `text_fp` of an atlas; `None` for a
+/// text without words.
 ///
 /// >>> text_fingerprint("A rose.") == text_fingerprint("a ROSE")
 /// True
@@ -64,7 +66,8 @@ fn overlap(py: Python<'_>, a: &str, b: &str, chunking: &str) -> PyResult<(usize,
     }))
 }
 
-/// How much of two texts is shared, exactly: |A∩B| / |A∪B| of their sets of chunks. 0 when one has none.
+/// How much of two texts is shared, exactly: |A∩B| / |A∪B| of their sets of chunks. 0 when one has
+/// none.
 ///
 /// >>> resemblance("one two three four five", "one two three four six")
 /// 0.3333333333333333
@@ -76,7 +79,8 @@ pub(crate) fn resemblance(py: Python<'_>, a: &str, b: &str, chunking: &str) -> P
     Ok(if union == 0 { 0.0 } else { shared as f64 / union as f64 })
 }
 
-/// How much of the first text is in the second, exactly: |A∩B| / |A| of their sets of chunks. 0 when the first has none.
+/// How much of the first text is in the second, exactly: |A∩B| / |A| of their sets of chunks. 0
+/// when the first has none.
 ///
 /// >>> containment("one two three four five", "zero one two three four five six")
 /// 1.0

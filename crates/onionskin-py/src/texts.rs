@@ -1,4 +1,5 @@
-//! Texts that come in: a list of strings, whose letters are read where they are, or a column of Arrow.
+//! Texts that come in: a list of strings, whose letters are read where they are, or a column of
+//! Arrow.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -40,7 +41,8 @@ impl Texts {
         Ok(Texts::List(list))
     }
 
-    /// Hands over the texts some at a time, without the interpreter lock. Pieces are in order; nulls are `None`.
+    /// Hands over the texts some at a time, without the interpreter lock. Pieces are in order;
+    /// nulls are `None`.
     pub(crate) fn each_piece(
         self,
         py: Python<'_>,

@@ -117,7 +117,8 @@ def ask_python(seen: Deduplicator, request: Request) -> Any:
         if request["mode"] == "remove":
             names = request["names"]
             digits = seen.ids is int and all(name.isdigit() for name in names)
-            # The package itself takes numbers for numbers; a name that is none goes as far as the index.
+            # The package itself takes numbers for numbers; a name that is none goes as far as the
+            # index.
             return seen.remove_many([int(name) for name in names]) if digits else seen._index.remove(names)
         options: dict[str, Any] = {"threshold": request["threshold"]} if "threshold" in request else {}
         if "option" in request:

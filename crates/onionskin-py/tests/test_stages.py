@@ -181,7 +181,8 @@ def big_input(path: Path, megabytes: int) -> Path:
         size = 0
         while size < megabytes << 20:
             line = json.dumps({"text": " ".join(words_of(generator, 2000))}) + "\n"
-            # The same lines again and again, with a word of their own: making them costs more than scanning them.
+            # The same lines again and again, with a word of their own: making them costs more than
+            # scanning them.
             for n in range(40):
                 file.write(line.replace('": "', f'": "own{size + n} ', 1))
             size += 40 * len(line)

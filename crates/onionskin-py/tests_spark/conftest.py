@@ -29,7 +29,8 @@ MASTER = os.environ.get("ONIONSKIN_SPARK_MASTER", "local-cluster[2,1,1024]")
 PROGRAM = os.environ.get("ONIONSKIN", "onionskin")
 
 
-#: What processes of Spark look for. Executors that a worker starts look for the worker's Spark, by the version of its Scala.
+# : What processes of Spark look for. Executors that a worker starts look for the worker's Spark, by
+# the version of its Scala.
 SURROUNDINGS = {
     "PYSPARK_PYTHON": sys.executable,
     "SPARK_LOCAL_IP": "127.0.0.1",
@@ -38,7 +39,8 @@ SURROUNDINGS = {
 }
 
 
-#: Jobs of seconds on two processors, which the better compiler and the collector's threads would take away.
+# : Jobs of seconds on two processors, which the better compiler and the collector's threads would
+# take away.
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 

@@ -35,7 +35,8 @@ pub(crate) struct Batch {
     pub panic: Option<String>,
 }
 
-/// One document. Strings are lengths, in this order, into the strings of the batch; absent is `None`.
+/// One document. Strings are lengths, in this order, into the strings of the batch; absent is
+/// `None`.
 pub(crate) struct Row {
     pub source: u32,
     pub offset: u64,
@@ -55,7 +56,8 @@ pub(crate) struct Row {
     pub media_type: u32,
 }
 
-/// The name under which links and documents meet. Two different addresses meet by chance once in 2⁶⁴ pairs.
+/// The name under which links and documents meet. Two different addresses meet by chance once in
+/// 2⁶⁴ pairs.
 pub(crate) fn url_fingerprint(url: &str) -> u64 {
     xxh3_64(url.as_bytes())
 }
@@ -85,8 +87,8 @@ impl Batch {
         self.panic = None;
     }
 
-    /// Puts in the documents of the task that it was begun for. A panic on the way is an error with its message; what is in the buffers then is not
-    /// to be trusted.
+    /// Puts in the documents of the task that it was begun for. A panic on the way is an error with
+    /// its message; what is in the buffers then is not to be trusted.
     pub fn fill(
         &mut self,
         task: Task,

@@ -1,7 +1,8 @@
 //! The inputs of an atlas, opened again: for looking at a text, and for writing filtered copies.
 //!
-//! A scan leaves in the manifest the names of its inputs and how it read them. With both, the stream of documents is the same
-//! as it was, and a document is found again by its source and offset.
+//! A scan leaves in the manifest the names of its inputs and how it read them. With both, the
+//! stream of documents is the same as it was, and a document is found again by its source and
+//! offset.
 
 use std::path::Path;
 
@@ -94,8 +95,8 @@ pub fn reading_options(atlas: &Atlas) -> Result<Options, AtlasError> {
     Ok(atlas.record::<ScanRecord>()?.unwrap_or_default().into())
 }
 
-/// Opens an input of an atlas again, by its name in the manifest and in the column `source` of its documents. A name that is
-/// not absolute is looked for below `base` where that is given.
+/// Opens an input of an atlas again, by its name in the manifest and in the column `source` of its
+/// documents. A name that is not absolute is looked for below `base` where that is given.
 pub fn reopen(name: &str, base: Option<&Path>, options: &Options) -> Result<Source, DiscoverError> {
     let place = match base {
         Some(base) if Path::new(name).is_relative() => base.join(name).display().to_string(),

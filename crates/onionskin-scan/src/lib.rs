@@ -1,8 +1,9 @@
 //! The scan: one pass over raw data, the only one, that turns it into an atlas.
 //!
-//! Sizes first. A gigabyte of text is about 170 million words; under the default recipe it becomes 1.4 GB of shingle
-//! fingerprints, some 60 MB of line and paragraph fingerprints, and 400 bytes of sketch and features a document. Everything is
-//! written once, in input order, and only links are sorted afterwards.
+//! Sizes first. A gigabyte of text is about 170 million words; under the default recipe it becomes
+//! 1.4 GB of shingle fingerprints, some 60 MB of line and paragraph fingerprints, and 400 bytes of
+//! sketch and features a document. Everything is written once, in input order, and only links are
+//! sorted afterwards.
 
 mod batch;
 pub mod inputs;
@@ -67,7 +68,8 @@ pub struct ScanParams {
 }
 
 impl ScanParams {
-    /// Input between two commits: half a gigabyte is a few seconds of work to lose, and files that readers like.
+    /// Input between two commits: half a gigabyte is a few seconds of work to lose, and files that
+    /// readers like.
     pub const COMMIT_BYTES: u64 = 512 << 20;
     /// The seed where none is given.
     pub const SEED: u64 = 1;

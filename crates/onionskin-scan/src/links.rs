@@ -1,11 +1,12 @@
 //! Links land on documents: two sorts and a merge, within the budget.
 //!
-//! The naive way looks every link up in a table of all addresses, which a large crawl has no memory for. Here addresses and
-//! links are sorted by fingerprint and walked side by side; what meets is sorted by document again. Twelve bytes a link and an
-//! address, each moved twice when it does not fit in memory.
+//! The naive way looks every link up in a table of all addresses, which a large crawl has no memory
+//! for. Here addresses and links are sorted by fingerprint and walked side by side; what meets is
+//! sorted by document again. Twelve bytes a link and an address, each moved twice when it does not
+//! fit in memory.
 //!
-//! An address that was scanned more than once belongs to its first document. A link that stands twice in a page is one link; a
-//! link from a page to itself is a link.
+//! An address that was scanned more than once belongs to its first document. A link that stands
+//! twice in a page is one link; a link from a page to itself is a link.
 
 use onionskin_core::DocId;
 use onionskin_store::join::SortedCursor;
@@ -36,7 +37,8 @@ pub(super) fn resolve(work: &mut Work<'_, Scan>, memory: MemoryBudget) -> Result
     let mut addresses = SortedCursor::new(addresses);
     for link in links {
         let (wanted, src) = link?;
-        // Sorted by fingerprint and then document, so the first document of an address is met first.
+        // Sorted by fingerprint and then document, so the first document of an address is met
+        // first.
         if let Some((_, dest)) = addresses.at(wanted, |address| address.0)? {
             resolved.push((src, dest))?;
         }

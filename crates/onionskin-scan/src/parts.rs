@@ -1,8 +1,9 @@
 //! Pieces of the inputs, read and fingerprinted.
 //!
-//! The inputs are planned once; a unit of the plan is a file, or some tasks of one that can be entered in the middle. A document is known
-//! by source, task and row until all units are done and somebody can count: its number is the number of documents before it in that
-//! order, which is the order of a scan on one machine.
+//! The inputs are planned once; a unit of the plan is a file, or some tasks of one that can be
+//! entered in the middle. A document is known by source, task and row until all units are done and
+//! somebody can count: its number is the number of documents before it in that order, which is the
+//! order of a scan on one machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +21,8 @@ use crate::batch::{Batch, Row};
 pub struct Unit {
     /// The number of the source among all.
     pub source: u32,
-    /// What has to be discovered to find the source again: its path, or all inputs where it is made of several.
+    /// What has to be discovered to find the source again: its path, or all inputs where it is made
+    /// of several.
     pub inputs: Vec<String>,
     /// Which of the sources found there it is.
     pub nth: u32,
@@ -62,7 +64,8 @@ pub enum UnitError {
     },
 }
 
-/// Plans the inputs: sources in the order of a scan, those that can be split in units of some tasks.
+/// Plans the inputs: sources in the order of a scan, those that can be split in units of some
+/// tasks.
 ///
 /// # Errors
 ///
@@ -114,7 +117,8 @@ fn spelled_out(input: &str, absolute: impl Fn(&Path) -> String) -> String {
     }
 }
 
-/// What the inputs are, as far as can be told without reading them: names, sizes and the times of their last change.
+/// What the inputs are, as far as can be told without reading them: names, sizes and the times of
+/// their last change.
 pub fn fingerprint(units: &[Unit]) -> String {
     let mut digest = xxhash_rust::xxh3::Xxh3::new();
     for unit in units {
@@ -329,7 +333,8 @@ impl Worker {
         Worker { recipe, seed, options: Arc::new(options), analyzer, scratch, batch: Batch::default() }
     }
 
-    /// Begins to read a unit of the plan: the source `nth` of an input, under its name, some of its tasks or all.
+    /// Begins to read a unit of the plan: the source `nth` of an input, under its name, some of its
+    /// tasks or all.
     pub fn unit(
         &self,
         (inputs, nth): (&[String], u32),
@@ -396,7 +401,8 @@ impl Worker {
         }
     }
 
-    /// Makes documents of rows of a table that somebody else has read. `first` is the number of the first of them.
+    /// Makes documents of rows of a table that somebody else has read. `first` is the number of the
+    /// first of them.
     pub fn rows<'a, 'r>(
         &'a mut self,
         name: &'a str,

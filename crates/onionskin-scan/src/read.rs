@@ -8,10 +8,11 @@
 //!                   └──────────────── permits, with emptied batches ◀────────────────────────┘
 //! ```
 //!
-//! A worker takes a permit before it takes a task, so that the oldest task always has one and nothing can wait in a circle. The
-//! number of permits is what bounds memory. Batches are written in the order of their tasks, whoever finished first;
-//! documents get their numbers there. The writer commits at places that depend on the input alone. That makes the
-//! bytes of the atlas independent of threads, memory and kills.
+//! A worker takes a permit before it takes a task, so that the oldest task always has one and
+//! nothing can wait in a circle. The number of permits is what bounds memory. Batches are written
+//! in the order of their tasks, whoever finished first; documents get their numbers there. The
+//! writer commits at places that depend on the input alone. That makes the bytes of the atlas
+//! independent of threads, memory and kills.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -24,8 +25,8 @@ use super::batch::Batch;
 use super::writer::Writer;
 use super::{ScanError, ScanParams};
 
-/// A batch in flight, on an estimate: eight megabytes of text become twelve of fingerprints and, when the documents are
-/// short, as much of sketches.
+/// A batch in flight, on an estimate: eight megabytes of text become twelve of fingerprints and,
+/// when the documents are short, as much of sketches.
 const BATCH_BYTES: u64 = 48 << 20;
 /// The open Parquet files and everything else that does not grow.
 const FIXED_BYTES: u64 = 160 << 20;
@@ -72,7 +73,8 @@ pub(super) fn read_all(
                 }
             });
         }
-        // The receiving ends must close with this closure, or a failed writer would leave the workers waiting.
+        // The receiving ends must close with this closure, or a failed writer would leave the
+        // workers waiting.
         let (permit_sender, _) = (permit_sender, permit_receiver);
         drop(batch_sender);
         let batch_receiver = batch_receiver;

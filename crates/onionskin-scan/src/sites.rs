@@ -1,9 +1,9 @@
 //! Numbers for hosts, in order of first appearance.
 //!
-//! The names themselves go to the table at once; only a fingerprint and a number stay in memory. Each
-//! slot has 12 bytes, and between 3/8 and 3/4 of the slots are used: 16 to 32 bytes per host. While the
-//! table grows, the old and the new one are in memory. This is the one thing in a scan that grows with
-//! the web.
+//! The names themselves go to the table at once; only a fingerprint and a number stay in memory.
+//! Each slot has 12 bytes, and between 3/8 and 3/4 of the slots are used: 16 to 32 bytes per host.
+//! While the table grows, the old and the new one are in memory. This is the one thing in a scan
+//! that grows with the web.
 
 use onionskin_core::{FingerprintTable, SiteId};
 use xxhash_rust::xxh3::xxh3_64;

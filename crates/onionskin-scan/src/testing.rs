@@ -34,7 +34,8 @@ pub fn pair(a: u32, b: u32, resemblance: f64, method: Method) -> PairRow {
     PairRow { a: DocId(a), b: DocId(b), shared: 9, resemblance, containment_a, containment_b, method }
 }
 
-/// Puts pairs and clusters into an atlas, as a search would. The first member of a cluster is its centre.
+/// Puts pairs and clusters into an atlas, as a search would. The first member of a cluster is its
+/// centre.
 pub fn write_similar(atlas: &Path, threshold: Option<f64>, pairs: &[PairRow], clusters: &[Vec<u32>]) {
     let tables = vec![Table::Pairs, Table::Clusters, Table::ClusterStats];
     let mut params = StageParams::new(StageName::Similar, json!({ "test": true }), "w4", tables);

@@ -1,8 +1,9 @@
 //! The texts of an atlas, read again from its inputs, in the order of its documents.
 //!
-//! An atlas holds what was learnt of texts and not the texts. Whoever needs all of them, such as a full-text index, walks the inputs as
-//! the scan did, beside the table of documents, which says where each of them begins. A document whose input is gone, or
-//! which is not at its place any more, comes by without a text, so that nothing shifts.
+//! An atlas holds what was learnt of texts and not the texts. Whoever needs all of them, such as a
+//! full-text index, walks the inputs as the scan did, beside the table of documents, which says
+//! where each of them begins. A document whose input is gone, or which is not at its place any
+//! more, comes by without a text, so that nothing shifts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -48,7 +49,8 @@ pub enum TextsError<E> {
     Receiver(E),
 }
 
-/// Gives every document of an atlas with its text, in order; `None` where the text is not to be had. Tells which inputs could not be read.
+/// Gives every document of an atlas with its text, in order; `None` where the text is not to be
+/// had. Tells which inputs could not be read.
 pub fn read_texts<E>(
     atlas: &Atlas,
     params: &TextsParams,
@@ -145,7 +147,8 @@ struct Input<'a, 'b, E> {
 
 impl<E> Visitor for Input<'_, '_, E> {
     fn document(&mut self, document: Document<'_>) {
-        // Several records of a compressed member have one offset; they come in the order of the scan.
+        // Several records of a compressed member have one offset; they come in the order of the
+        // scan.
         while let Some((source, offset)) = self.rows.peek() {
             if source != self.name || offset > document.offset {
                 return;

@@ -1,8 +1,10 @@
-//! What is a copy of what, by document: the clusters and collections of an atlas, ready to be asked.
+//! What is a copy of what, by document: the clusters and collections of an atlas, ready to be
+//! asked.
 //!
-//! The tables are sorted by cluster and by collection, and a search asks by document, thousands of times a query. So they are read once into arrays:
-//! twelve bytes a document, sixteen a member of a cluster, twenty a page of a collection, and what describes clusters and collections. They are held in memory, and it is an
-//! error when they take more than the budget allows.
+//! The tables are sorted by cluster and by collection, and a search asks by document, thousands of
+//! times a query. So they are read once into arrays: twelve bytes a document, sixteen a member of a
+//! cluster, twenty a page of a collection, and what describes clusters and collections. They are
+//! held in memory, and it is an error when they take more than the budget allows.
 
 use std::ops::Range;
 
@@ -64,7 +66,8 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Reads the tables that the atlas has. A part of the budget that is too small for them is an error.
+    /// Reads the tables that the atlas has. A part of the budget that is too small for them is an
+    /// error.
     pub fn read(atlas: &Atlas, budget: MemoryBudget) -> Result<Copies, SearchError> {
         let rows = |table: TableName| atlas.rows(&table);
         let documents = rows(TableName::Documents);
@@ -254,7 +257,8 @@ impl Copies {
         self.pages_by_doc[range].iter().map(|at| &self.pages[*at as usize])
     }
 
-    /// How many copies of a document there are: those of its collection, else of its cluster, else one.
+    /// How many copies of a document there are: those of its collection, else of its cluster, else
+    /// one.
     pub fn replication(&self, doc: DocId) -> u64 {
         let group = self.group_of(doc).and_then(|group| self.group(group)).map(|group| group.replicas);
         let cluster = self.cluster_of(doc).map(|cluster| self.members(cluster).len() as u64);

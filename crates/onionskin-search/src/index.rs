@@ -1,8 +1,11 @@
 //! The index: made once from the texts of an atlas, then only read.
 //!
-//! **One field for all words.** Title, address and text go into one field of words, the title twice, so that a query of several words is an intersection of plain lists, which is what the
-//! engine can skip through. **One thread, in order.** Documents are added in the order of the atlas and segments are joined with their neighbours only. So the number of a document is the place of its segment and
-//! its place there, nothing has to be looked up, and equal scores are always in the order of the atlas, whatever the budget was.
+//! **One field for all words.** Title, address and text go into one field of words, the title
+//! twice, so that a query of several words is an intersection of plain lists, which is what the
+//! engine can skip through. **One thread, in order.** Documents are added in the order of the atlas
+//! and segments are joined with their neighbours only. So the number of a document is the place of
+//! its segment and its place there, nothing has to be looked up, and equal scores are always in the
+//! order of the atlas, whatever the budget was.
 
 use std::fs;
 use std::io;
@@ -152,7 +155,8 @@ fn folder_of(atlas: &Atlas, folder: Option<&Path>) -> PathBuf {
     folder.map_or_else(|| atlas.dir().join("search"), Path::to_owned)
 }
 
-/// What an index must have been made from: the documents of the scan, by the checksums of their files.
+/// What an index must have been made from: the documents of the scan, by the checksums of their
+/// files.
 fn key_of(atlas: &Atlas) -> Result<Value, SearchError> {
     let files = atlas.table(&TableName::Documents)?.files.iter().map(|file| format!("{:016x}", file.xxh3));
     Ok(json!({ "format": FORMAT, "documents": files.collect::<Vec<_>>() }))
@@ -336,7 +340,8 @@ fn address_key(url: &str) -> u64 {
     }
 }
 
-/// The first document of every segment, ascending; `None` when segments are not ranges of documents.
+/// The first document of every segment, ascending; `None` when segments are not ranges of
+/// documents.
 fn segments_of(searcher: &Searcher) -> Result<Option<Vec<(u32, u32)>>, TantivyError> {
     let mut segments = Vec::new();
     for (number, reader) in (0..).zip(searcher.segment_readers()) {
@@ -383,7 +388,8 @@ fn write(
     let index =
         tantivy::Index::builder().schema(schema).settings(settings).create_in_dir(work).map_err(failed)?;
     index.tokenizers().register(WORDS, WordTokenizer);
-    // Words take most of the memory while they are collected; what is flushed and read again takes the rest.
+    // Words take most of the memory while they are collected; what is flushed and read again takes
+    // the rest.
     let memory = (params.memory.share(1, 4).len()).clamp(32 << 20, 512 << 20);
     let mut writer: IndexWriter = index.writer_with_num_threads(1, memory).map_err(failed)?;
     writer.set_merge_policy(Box::new(NoMergePolicy));

@@ -1,10 +1,12 @@
 //! Full-text search over an atlas, with replicas rolled up.
 //!
-//! A search engine that shows the same page ten times because it stands in ten places wastes its user's time (Cho, Shivakumar and Garcia-Molina 2000, section
-//! 5.2). The naive way to fold copies is to ask an engine for many results and to throw copies away: if the first thousand are copies of one
-//! page, nothing is left. Here copies are folded while results are collected ([`Index::search`]): what is kept is the best page of each
-//! collection, cluster or text, and the engine skips everything that cannot beat the worst that is kept, so that folding costs no more than
-//! not folding.
+//! A search engine that shows the same page ten times because it stands in ten places wastes its
+//! user's time (Cho, Shivakumar and Garcia-Molina 2000, section 5.2). The naive way to fold copies
+//! is to ask an engine for many results and to throw copies away: if the first thousand are copies
+//! of one page, nothing is left. Here copies are folded while results are collected
+//! ([`Index::search`]): what is kept is the best page of each collection, cluster or text, and the
+//! engine skips everything that cannot beat the worst that is kept, so that folding costs no more
+//! than not folding.
 //!
 //! ```text
 //! atlas ─ texts read again ─▶ Index: words ▸ pages that have them; stored texts; small sketches     atlas/search/
@@ -12,7 +14,8 @@
 //! query ─▶ best page of every group ─▶ ranked with their replication ─▶ overlapping results sink ─▶ snippets
 //! ```
 //!
-//! The index depends on the scan alone; a new search for copies or mirrors does not touch it. It can be deleted at any time.
+//! The index depends on the scan alone; a new search for copies or mirrors does not touch it. It
+//! can be deleted at any time.
 
 mod copies;
 mod index;

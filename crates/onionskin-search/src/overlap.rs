@@ -1,8 +1,10 @@
 //! How much of a result stands in the results above it.
 //!
-//! A search must know this for a hundred documents in a fraction of a millisecond, so the index has a small sketch of every document in a
-//! file of its own: 64 bytes, at a place that follows from the document's number. Thirty minima, sixteen bits of each, which is enough to
-//! tell half from nine tenths (the standard error is 0.09 at worst), and the number of words, which turns resemblance into containment.
+//! A search must know this for a hundred documents in a fraction of a millisecond, so the index has
+//! a small sketch of every document in a file of its own: 64 bytes, at a place that follows from
+//! the document's number. Thirty minima, sixteen bits of each, which is enough to tell half from
+//! nine tenths (the standard error is 0.09 at worst), and the number of words, which turns
+//! resemblance into containment.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

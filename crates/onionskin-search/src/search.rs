@@ -1,14 +1,19 @@
-//! Searching: the best page of every group of copies, ranked, and put into an order that repeats itself little.
+//! Searching: the best page of every group of copies, ranked, and put into an order that repeats
+//! itself little.
 //!
-//! **Folding while collecting.** For every group (a collection, a cluster, a text, or a page by itself) the best page is kept. When as many groups are there as are wanted, the score of the worst is what
-//! a page must beat from then on, and the engine skips whole blocks of pages that cannot. A group that had to go
-//! comes back if a better page of it turns up, so what is found is exactly the best groups: a group's score is that of its best page, and that page has beaten the bar.
+//! **Folding while collecting.** For every group (a collection, a cluster, a text, or a page by
+//! itself) the best page is kept. When as many groups are there as are wanted, the score of the
+//! worst is what a page must beat from then on, and the engine skips whole blocks of pages that
+//! cannot. A group that had to go comes back if a better page of it turns up, so what is found is
+//! exactly the best groups: a group's score is that of its best page, and that page has beaten the
+//! bar.
 //!
 //! **Replication** is a ranking signal: a page with more copies ranks higher, by a tenth for each
 //! doubling.
 //!
-//! **Overlap** (Shivakumar and Garcia-Molina 1998, section 1, item 2): of results that remain, one that stands for the most part in those above it sinks. From the top, each place is given to the result with the
-//! highest score after what the places above already tell is taken off.
+//! **Overlap** (Shivakumar and Garcia-Molina 1998, section 1, item 2): of results that remain, one
+//! that stands for the most part in those above it sinks. From the top, each place is given to the
+//! result with the highest score after what the places above already tell is taken off.
 
 use onionskin_core::{ClusterId, CollectionId, DocId};
 use tantivy::query::{EnableScoring, Query as _};
@@ -164,7 +169,8 @@ fn better(a: &Best, b: &Best) -> std::cmp::Ordering {
     b.score.total_cmp(&a.score).then(a.doc.cmp(&b.doc))
 }
 
-/// The best groups so far, best first. There are few, so that a scan finds a group faster than a table would.
+/// The best groups so far, best first. There are few, so that a scan finds a group faster than a
+/// table would.
 struct BestGroups {
     wanted: usize,
     kept: Vec<Best>,
@@ -314,8 +320,9 @@ impl Index {
         Ok(ordered)
     }
 
-    /// How many pages match: counted while collecting where nothing was skipped, looked up for a single word, and else reckoned from the first
-    /// documents of each segment. Counting all would take longer than finding the best.
+    /// How many pages match: counted while collecting where nothing was skipped, looked up for a
+    /// single word, and else reckoned from the first documents of each segment. Counting all would
+    /// take longer than finding the best.
     fn matches(
         &self,
         query: &Query,

@@ -16,7 +16,8 @@ pub struct Fragment {
     pub is_match: bool,
 }
 
-/// The stretch with the most different words of those that are wanted (sorted), the most of them, the earliest; the beginning when it has none.
+/// The stretch with the most different words of those that are wanted (sorted), the most of them,
+/// the earliest; the beginning when it has none.
 pub(crate) fn snippet(text: &str, wanted: &[&str]) -> Vec<Fragment> {
     let mut hits: Vec<(Range<usize>, usize)> = Vec::new();
     let mut words = Words::new(text);

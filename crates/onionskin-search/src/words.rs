@@ -1,8 +1,9 @@
 //! Words as a searcher means them: without case, accents and ways of encoding.
 //!
-//! The tokens of the scan are fingerprints and are frozen, since they are compared with those of other days. Those of a search are words
-//! that are made anew with every index, and may be kinder: `Café`, `CAFE` and `cafe` are one. The borders are the same: runs of letters and
-//! digits, and one ideograph, hiragana or Thai base character at a time where a script has no spaces.
+//! The tokens of the scan are fingerprints and are frozen, since they are compared with those of
+//! other days. Those of a search are words that are made anew with every index, and may be kinder:
+//! `Café`, `CAFE` and `cafe` are one. The borders are the same: runs of letters and digits, and one
+//! ideograph, hiragana or Thai base character at a time where a script has no spaces.
 
 use std::ops::Range;
 

@@ -1,5 +1,6 @@
-//! Files of blocks: 4092 bytes and their CRC-32C, which also covers the number of the file and of the block, so that a block that is whole but
-//! in the wrong place is noticed too. A file that was cut off still has its sound blocks.
+//! Files of blocks: 4092 bytes and their CRC-32C, which also covers the number of the file and of
+//! the block, so that a block that is whole but in the wrong place is noticed too. A file that was
+//! cut off still has its sound blocks.
 
 use std::fs::File;
 use std::io::Write;
@@ -246,8 +247,9 @@ impl BlockFile {
         Ok(slot.get_or_init(|| bytes))
     }
 
-    /// Begins to bring the bytes at an offset near, if their block is in memory. Processors wait for several places in memory at once, but for one
-    /// after the other if what is read at the first decides where to go on: so many are touched, and then looked at.
+    /// Begins to bring the bytes at an offset near, if their block is in memory. Processors wait
+    /// for several places in memory at once, but for one after the other if what is read at the
+    /// first decides where to go on: so many are touched, and then looked at.
     #[inline]
     pub(crate) fn touch(&self, offset: u64) -> u8 {
         let Blocks::All(slots) = &self.blocks else { return 0 };
@@ -320,7 +322,8 @@ pub(crate) enum Room {
     Some,
 }
 
-/// Goes round like the hand of a clock and forgets the first block that was not used since it came by last.
+/// Goes round like the hand of a clock and forgets the first block that was not used since it came
+/// by last.
 fn forget_one(slots: &[Slot], kept: &AtomicUsize, hand: &Mutex<usize>) -> bool {
     let mut hand = hand.lock().unwrap_or_else(PoisonError::into_inner);
     for _ in 0..2 * slots.len() {

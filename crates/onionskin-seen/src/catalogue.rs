@@ -1,5 +1,5 @@
-//! The catalogue: a small text that names the recipe and the files that make up the index. It is replaced last, by renaming, so the index is what the old
-//! one says or what the new one says.
+//! The catalogue: a small text that names the recipe and the files that make up the index. It is
+//! replaced last, by renaming, so the index is what the old one says or what the new one says.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -23,7 +23,8 @@ const VERSION_SKETCHES: u32 = 2;
 /// What an index is of. All of it changes answers, none of it can be changed later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Params {
-    /// How features are made. Only what decides features is compared; kept sketches and chunks are not.
+    /// How features are made. Only what decides features is compared; kept sketches and chunks are
+    /// not.
     pub recipe: Recipe,
     /// The seed of the permutations.
     pub seed: u64,
@@ -31,7 +32,8 @@ pub struct Params {
     pub names: bool,
     /// Postings of one feature that are read at most.
     pub crowd: u32,
-    /// Whether the minima of centres are kept, so that resemblance is estimated from them: four bytes each, 336 a centre where there are 84.
+    /// Whether the minima of centres are kept, so that resemblance is estimated from them: four
+    /// bytes each, 336 a centre where there are 84.
     pub sketches: bool,
 }
 
@@ -62,7 +64,8 @@ impl Params {
         self.recipe.scheme().filter().ok_or_else(|| SeenError::NoFeatures(self.recipe.to_string()))
     }
 
-    /// An error that names both, when features of another recipe or seed are not those of this index.
+    /// An error that names both, when features of another recipe or seed are not those of this
+    /// index.
     pub fn ensure_same_features(&self, recipe: &Recipe, seed: u64) -> Result<(), SeenError> {
         let given = features_only(recipe);
         if given == self.recipe && seed == self.seed {

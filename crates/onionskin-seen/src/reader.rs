@@ -91,7 +91,8 @@ impl Reader {
         Ok((changes, at))
     }
 
-    /// What has been committed since. Files that are open, here or with others, are not opened again.
+    /// What has been committed since. Files that are open, here or with others, are not opened
+    /// again.
     fn news(&self, open: &[Arc<Run>]) -> Result<News, SeenError> {
         let now = Catalogue::read(&self.dir)?;
         if now == self.catalogue {
@@ -191,8 +192,9 @@ pub fn is_index(dir: &Path) -> bool {
 
 /// A reader for many threads, beside one that writes: in this process or in another.
 ///
-/// Checks go on while news is read from the disk, and wait only while it is taken in: a millisecond for a batch of a thousand, less for files that
-/// were merged. A document is seen by checks when [`SharedReader::refresh`], called after the commit, has returned.
+/// Checks go on while news is read from the disk, and wait only while it is taken in: a millisecond
+/// for a batch of a thousand, less for files that were merged. A document is seen by checks when
+/// [`SharedReader::refresh`], called after the commit, has returned.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -235,7 +237,8 @@ impl SharedReader {
         SharedReader { reader: RwLock::new(reader), refreshing: Mutex::new(()) }
     }
 
-    /// Lends the reader, as it is at one time: several checks see the same documents. A refresh waits until it is given back.
+    /// Lends the reader, as it is at one time: several checks see the same documents. A refresh
+    /// waits until it is given back.
     pub fn with<T>(&self, work: impl FnOnce(&Reader) -> T) -> T {
         work(&self.reader.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -250,7 +253,8 @@ impl SharedReader {
         self.refresh_with(&[])
     }
 
-    /// The same in the process that writes: files and blocks in memory are shared with the writer, which should have the same budget then.
+    /// The same in the process that writes: files and blocks in memory are shared with the writer,
+    /// which should have the same budget then.
     pub fn refresh_beside(&self, writer: &Seen) -> Result<(), SeenError> {
         self.refresh_with(writer.runs())
     }

@@ -91,7 +91,8 @@ impl Removed {
     }
 }
 
-/// Reads a file of the removed with this content, through a file in a folder; returns how many there are.
+/// Reads a file of the removed with this content, through a file in a folder; returns how many
+/// there are.
 pub fn parse_content(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
     let mut out = BlockWriter::create(&Disk, &Removed::path(dir, 1), 1)?;
     out.write(content)?;

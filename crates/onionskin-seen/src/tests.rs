@@ -68,7 +68,8 @@ fn mistakes_are_told() {
     assert!(matches!(Reader::open(dir.path(), MemoryBudget::from_mib(1)), Err(SeenError::Missing(_))));
 }
 
-/// Many centres with one feature in common: the same answers however they are spread over runs, and lists that end.
+/// Many centres with one feature in common: the same answers however they are spread over runs, and
+/// lists that end.
 #[test]
 fn crowds_are_cut_and_exact_copies_are_found_all_the_same() {
     let text = |id: u64| {
@@ -187,7 +188,8 @@ fn a_shared_reader_sees_what_was_committed_before_its_refresh() {
     assert_eq!(shared.with(Reader::stats).documents, DOCUMENTS);
 }
 
-/// A directory counts postings in 32 bits. With a small limit in place of 2^32: what is too large for one run stays in several, and answers are right.
+/// A directory counts postings in 32 bits. With a small limit in place of 2^32: what is too large
+/// for one run stays in several, and answers are right.
 #[test]
 fn runs_stay_below_the_postings_that_a_directory_counts() {
     let dir = fast_dir();

@@ -30,7 +30,8 @@ pub struct Verification {
     pub files: u64,
     /// What is wrong.
     pub findings: Vec<Finding>,
-    /// Bytes at the end of the log that belong to a batch that was never finished: no damage, unless the last batch was acknowledged and then harmed.
+    /// Bytes at the end of the log that belong to a batch that was never finished: no damage,
+    /// unless the last batch was acknowledged and then harmed.
     pub torn_bytes: u64,
 }
 
@@ -152,7 +153,8 @@ pub struct Repair {
     pub findings: Vec<Finding>,
     /// Documents whose records are lost. They are removed.
     pub lost_documents: u64,
-    /// Entries of the index that are lost. A document is still found while r of its features are there.
+    /// Entries of the index that are lost. A document is still found while r of its features are
+    /// there.
     pub lost_postings: u64,
     /// Sketches that are lost: what these documents resemble is told by their features.
     pub lost_sketches: u64,
@@ -162,7 +164,8 @@ pub struct Repair {
     pub lost_removals: bool,
 }
 
-/// Rebuilds damaged files from what is sound in them. A catalogue that is damaged, and its copy too, cannot be helped.
+/// Rebuilds damaged files from what is sound in them. A catalogue that is damaged, and its copy
+/// too, cannot be helped.
 pub fn repair(dir: &Path, options: Options) -> Result<Repair, SeenError> {
     let lock = lock(dir)?;
     let found = verify(dir)?;

@@ -1,4 +1,5 @@
-//! What readers and the writer have in common: runs, the table in memory, tombstones, and how a document is looked for in them.
+//! What readers and the writer have in common: runs, the table in memory, tombstones, and how a
+//! document is looked for in them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::removed::{NOBODY, Removed};
 use crate::run::{FP_MASK, KEY_BITS, LOST_MINIMUM, Located, Record, Run, RunMeta};
 use crate::wal::Change;
 
-/// A document that is looked for: the fingerprint of its text and its features. A document without words has neither and is never looked for.
+/// A document that is looked for: the fingerprint of its text and its features. A document without
+/// words has neither and is never looked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe<'a> {
     /// The fingerprint of the whole canonical text.
@@ -25,8 +27,8 @@ pub struct Probe<'a> {
     pub features: &'a [u64],
     /// k·s minima, for an index with sketches. Others do not look at them.
     pub sketch: &'a [u32],
-    /// Documents whose estimated resemblance is less are not near. With 0, the features decide. Needs an index with sketches. Exact copies are told
-    /// whatever it is.
+    /// Documents whose estimated resemblance is less are not near. With 0, the features decide.
+    /// Needs an index with sketches. Exact copies are told whatever it is.
     pub threshold: f64,
 }
 
@@ -58,9 +60,11 @@ pub struct Match {
     pub name: Option<String>,
     /// The texts are equal, word by word.
     pub exact: bool,
-    /// Features that agree, of k. In a document that has inherited the place of a removed one: with that one.
+    /// Features that agree, of k. In a document that has inherited the place of a removed one: with
+    /// that one.
     pub shared: usize,
-    /// The share of minima that agree, in an index with sketches; else what the shared features tell of the resemblance. 1 for an exact copy.
+    /// The share of minima that agree, in an index with sketches; else what the shared features
+    /// tell of the resemblance. 1 for an exact copy.
     pub resemblance: f64,
     /// The number of the centre that the document is recorded with.
     pub centre: u32,
@@ -208,7 +212,8 @@ impl View {
     fn lookup_all(&self, keys: &[u64], lists: &mut [Vec<u32>]) -> Result<(), SeenError> {
         let most = self.params.crowd as usize;
         for run in &self.runs {
-            // Step by step for all keys, so that memory is waited for once a step and not once a key.
+            // Step by step for all keys, so that memory is waited for once a step and not once a
+            // key.
             let mut located = [Located::default(); KEYS];
             for (keys, lists) in keys.chunks(KEYS).zip(lists.chunks_mut(KEYS)) {
                 for (key, located) in keys.iter().zip(&mut located) {
@@ -229,8 +234,8 @@ impl View {
         Ok(())
     }
 
-    /// Looks for a document. An exact copy is the answer before any near one, then the one that resembles it most (shares most features, in an
-    /// index without sketches), then the oldest.
+    /// Looks for a document. An exact copy is the answer before any near one, then the one that
+    /// resembles it most (shares most features, in an index without sketches), then the oldest.
     pub(crate) fn find(&self, probe: &Probe<'_>) -> Result<Found, SeenError> {
         let k = self.filter.k();
         if probe.features.len() != k {
@@ -244,7 +249,8 @@ impl View {
             return Err(SeenError::NoSketches);
         }
         let mut found = Found::default();
-        // The text is looked up with the features, though an exact centre needs it not: together it costs next to nothing.
+        // The text is looked up with the features, though an exact centre needs it not: together it
+        // costs next to nothing.
         let keys: Vec<u64> = (0..)
             .zip(probe.features)
             .map(|(place, feature)| feature_key(place, *feature))
@@ -428,8 +434,8 @@ impl View {
     }
 }
 
-/// What m shared features of k tell of the resemblance: each is shared with probability ρ^s. (m + ½) / (k + 1) is taken for the share, since m = k
-/// does not make the texts equal.
+/// What m shared features of k tell of the resemblance: each is shared with probability ρ^s. (m +
+/// ½) / (k + 1) is taken for the share, since m = k does not make the texts equal.
 fn estimate(filter: FeatureFilter, shared: usize) -> f64 {
     let share = (shared as f64 + 0.5) / (filter.k() as f64 + 1.0);
     share.powf(1.0 / filter.s() as f64)

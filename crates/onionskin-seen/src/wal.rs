@@ -1,6 +1,7 @@
-//! The log of what is in no run yet. A batch is one record: its length, its place in the sequence, a CRC-32C, and the changes. It is synced before
-//! it is acknowledged, and the next is begun only then; so only the last record can be torn, and it was not acknowledged. A bad record with a
-//! good one behind it is damage.
+//! The log of what is in no run yet. A batch is one record: its length, its place in the sequence,
+//! a CRC-32C, and the changes. It is synced before it is acknowledged, and the next is begun only
+//! then; so only the last record can be torn, and it was not acknowledged. A bad record with a good
+//! one behind it is damage.
 
 use std::path::{Path, PathBuf};
 
@@ -124,7 +125,8 @@ fn checksum(number: u64, sequence: u64, payload: &[u8]) -> u32 {
     crc32c::crc32c_append(crc, payload)
 }
 
-/// A batch as it is written. Changes are encoded behind a place for the header, which is filled in here.
+/// A batch as it is written. Changes are encoded behind a place for the header, which is filled in
+/// here.
 pub(crate) struct Batch(Vec<u8>);
 
 impl Batch {
@@ -172,7 +174,8 @@ impl Position {
     }
 }
 
-/// Reads the batches of a log from a position on and hands their changes over. Returns where the sound part ends.
+/// Reads the batches of a log from a position on and hands their changes over. Returns where the
+/// sound part ends.
 ///
 /// `bytes` are those of the whole file.
 pub(crate) fn replay(

@@ -1,4 +1,5 @@
-//! What programs can ask: JSON under `/api/v1`, described by an OpenAPI document that is made of the same routes.
+//! What programs can ask: JSON under `/api/v1`, described by an OpenAPI document that is made of
+//! the same routes.
 
 #![allow(unused_qualifications, reason = "what utoipa writes has them")]
 

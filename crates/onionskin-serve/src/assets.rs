@@ -1,5 +1,5 @@
-//! Style sheet and script, inside the program. A hash of the content is part of the address, so that browsers keep them for ever and still
-//! get the new ones with a new version.
+//! Style sheet and script, inside the program. A hash of the content is part of the address, so
+//! that browsers keep them for ever and still get the new ones with a new version.
 
 use std::sync::LazyLock;
 

@@ -1,13 +1,16 @@
 //! Who may ask, and who may write.
 //!
-//! On loopback everybody on this machine may read. A page of some other site, open in a browser here, must not: it can send requests to
-//! loopback, and with a name of its own that resolves to 127.0.0.1 it could even read the answers. So requests are answered only
-//! under names that are this machine's (`Host`), and what changes something must come from our own pages (`Origin`).
+//! On loopback everybody on this machine may read. A page of some other site, open in a browser
+//! here, must not: it can send requests to loopback, and with a name of its own that resolves to
+//! 127.0.0.1 it could even read the answers. So requests are answered only under names that are
+//! this machine's (`Host`), and what changes something must come from our own pages (`Origin`).
 //!
-//! On any other address everything needs the token, as `Authorization: Bearer`, but for `/health`, the sign-in page and its style sheet. Browsers
-//! cannot send that by themselves: they trade the token for a cookie.
+//! On any other address everything needs the token, as `Authorization: Bearer`, but for `/health`,
+//! the sign-in page and its style sheet. Browsers cannot send that by themselves: they trade the
+//! token for a cookie.
 //!
-//! Writing needs the token itself, on loopback too: other users and programs of the machine are not the owner of the index.
+//! Writing needs the token itself, on loopback too: other users and programs of the machine are not
+//! the owner of the index.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -66,10 +66,12 @@ impl Config {
 /// What a caller may use up.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Open connections. Further ones wait until one of them ends, or until one on which nothing happens makes room.
+    /// Open connections. Further ones wait until one of them ends, or until one on which nothing
+    /// happens makes room.
     pub connections: usize,
-    /// From the start of a connection, or from the end of a request, to the end of the next request's headers. So this is also how long an idle
-    /// connection is kept: to the server both are the same, a connection that is open for nothing.
+    /// From the start of a connection, or from the end of a request, to the end of the next
+    /// request's headers. So this is also how long an idle connection is kept: to the server both
+    /// are the same, a connection that is open for nothing.
     pub header_time: Duration,
     /// From the headers to the end of the body.
     pub body_time: Duration,

@@ -1,8 +1,10 @@
 //! Which connections are open, and which of them can go when others wait.
 //!
-//! A connection is busy from the headers of a request to the last byte of its answer. Otherwise it is open for nothing: it has just begun, or dribbles headers, or is kept for a
-//! next request. Those may stay as long as there is room. When there is none, the one that has been waiting longest makes room for the next, so that a crowd of
-//! silent connections delays others by moments and not by the whole time that each of them may take.
+//! A connection is busy from the headers of a request to the last byte of its answer. Otherwise it
+//! is open for nothing: it has just begun, or dribbles headers, or is kept for a next request.
+//! Those may stay as long as there is room. When there is none, the one that has been waiting
+//! longest makes room for the next, so that a crowd of silent connections delays others by moments
+//! and not by the whole time that each of them may take.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -15,7 +17,8 @@ use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// Who has only just come, or has just been answered, is left alone for this long: time enough to send a request.
+/// Who has only just come, or has just been answered, is left alone for this long: time enough to
+/// send a request.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// How long to wait for the one that was told to go, before another one is.
@@ -68,7 +71,8 @@ impl Connections {
         }
     }
 
-    /// Waits for a place, and makes room for itself. `None` never comes, as long as nobody closes the semaphore.
+    /// Waits for a place, and makes room for itself. `None` never comes, as long as nobody closes
+    /// the semaphore.
     pub(crate) async fn place(&self) -> Option<OwnedSemaphorePermit> {
         loop {
             if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {

@@ -152,7 +152,8 @@ mod tests {
         let filter = FeatureFilter::new(6, 14, 2).unwrap();
         let at = y(height(Scale::Linear, filter.acceptance(filter.half_point())).unwrap());
         assert!((at - (TOP + BOTTOM) / 2.0).abs() < 0.1, "{at}");
-        // Figure 2 of the paper: a pair of resemblance 0.1 is accepted with chance C(6,2)·10^-28, far below the sheet.
+        // Figure 2 of the paper: a pair of resemblance 0.1 is accepted with chance C(6,2)·10^-28,
+        // far below the sheet.
         assert_eq!(height(Scale::Log, filter.acceptance(0.1)), None);
     }
 

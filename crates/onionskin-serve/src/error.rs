@@ -1,8 +1,9 @@
 //! What goes wrong with a request, and how it is told.
 //!
-//! A handler returns a [`ServeError`], or axum refuses a request by itself (no such route, another method, a query that does not
-//! parse). Both leave a response that [`shape`] turns into one form: JSON under `/api`, a page elsewhere. So handlers need not
-//! know where they are, and no answer looks like another program's.
+//! A handler returns a [`ServeError`], or axum refuses a request by itself (no such route, another
+//! method, a query that does not parse). Both leave a response that [`shape`] turns into one form:
+//! JSON under `/api`, a page elsewhere. So handlers need not know where they are, and no answer
+//! looks like another program's.
 
 use std::fmt;
 

@@ -5,7 +5,8 @@ use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-/// No script but ours, nothing from elsewhere, in no frame. Text of crawled pages is escaped; this is for the day when it is not.
+/// No script but ours, nothing from elsewhere, in no frame. Text of crawled pages is escaped; this
+/// is for the day when it is not.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 const ALWAYS: [(HeaderName, &str); 5] = [

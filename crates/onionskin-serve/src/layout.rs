@@ -69,7 +69,8 @@ pub struct NavItem {
     pub current: bool,
 }
 
-/// What is around the content of a page. Templates that extend `base.html` have one as their field `chrome`.
+/// What is around the content of a page. Templates that extend `base.html` have one as their field
+/// `chrome`.
 #[derive(Clone, Debug)]
 pub struct Chrome {
     /// The title of the page.
@@ -128,14 +129,16 @@ impl<T: Template> IntoResponse for Page<T> {
     }
 }
 
-/// The address of a crawled page as something that may be clicked: only http and https are. Everything else, `javascript:` above all,
-/// is shown as text. In templates: `{% import "macros.html" as m %}` and `{% call m::crawled(url) %}{% endcall %}`.
+/// The address of a crawled page as something that may be clicked: only http and https are.
+/// Everything else, `javascript:` above all, is shown as text. In templates:
+/// `{% import "macros.html" as m %}` and `{% call m::crawled(url) %}{% endcall %}`.
 pub fn crawled_href(url: &str) -> Option<&str> {
     let web = ["http://", "https://"].iter().any(|scheme| {
         url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
             && url.len() > scheme.len()
     });
-    // Browsers drop tabs and line ends inside addresses, so one that has them is not what it looks like.
+    // Browsers drop tabs and line ends inside addresses, so one that has them is not what it looks
+    // like.
     (web && !url.chars().any(|c| c.is_control() || c.is_whitespace())).then_some(url)
 }
 

@@ -1,4 +1,5 @@
-//! The server of onionskin: pages and an API over an atlas and an index of seen documents, in one process.
+//! The server of onionskin: pages and an API over an atlas and an index of seen documents, in one
+//! process.
 //!
 //! ```text
 //! socket ─▶ server: accept, bounds ─▶ metrics ─▶ headers ─▶ gzip ─▶ errors shaped ─▶ guard ─▶ time ─▶ panics caught ─▶ handler
@@ -27,16 +28,20 @@
 //! }
 //! ```
 //!
-//! and merge its router in `pages.rs`. Addresses of crawled pages are shown by the macro `crawled` of `macros.html`, which makes links of http and https
-//! only. Whatever reads files or computes for more than a moment goes through [`AppState::work`]. The policy forbids scripts and styles in pages: both
-//! belong into `assets/`. A form with `data-live="#id"` sends itself while somebody types, and the element of that id is replaced by that of the answer.
+//! and merge its router in `pages.rs`. Addresses of crawled pages are shown by the macro `crawled`
+//! of `macros.html`, which makes links of http and https only. Whatever reads files or computes for
+//! more than a moment goes through [`AppState::work`]. The policy forbids scripts and styles in
+//! pages: both belong into `assets/`. A form with `data-live="#id"` sends itself while somebody
+//! types, and the element of that id is replaced by that of the answer.
 //!
 //! # A route of the API
 //!
-//! Make `api/thing.rs` with wire structs of its own (`Serialize`, `ToSchema`) and handlers under `#[utoipa::path(...)]`; a function
-//! `router() -> OpenApiRouter<AppState>` with `.routes(routes!(handler))`, merged in `api.rs`, adds the route and its description at once. Only its
-//! own answers are declared: the errors that every route can have are added in one place. Bodies are read by [`BoundedBody`], which keeps the limits;
-//! a handler that writes has [`auth::Writer`] among its arguments.
+//! Make `api/thing.rs` with wire structs of its own (`Serialize`, `ToSchema`) and handlers under
+//! `#[utoipa::path(...)]`; a function `router() -> OpenApiRouter<AppState>` with
+//! `.routes(routes!(handler))`, merged in `api.rs`, adds the route and its description at once.
+//! Only its own answers are declared: the errors that every route can have are added in one place.
+//! Bodies are read by [`BoundedBody`], which keeps the limits; a handler that writes has
+//! [`auth::Writer`] among its arguments.
 
 mod api;
 mod assets;

@@ -193,7 +193,8 @@ impl Library {
         }
     }
 
-    /// What the next crawl can skip; made when it is first asked for, which takes a pass over the documents.
+    /// What the next crawl can skip; made when it is first asked for, which takes a pass over the
+    /// documents.
     pub fn avoid(&self) -> Result<Arc<AvoidReport>, String> {
         let make = || {
             let mut params = AvoidParams::new(self.params.atlas.clone());

@@ -54,7 +54,8 @@ pub(crate) async fn catch_panics(State(state): State<AppState>, request: Request
     }
 }
 
-/// A body in memory, within the limits of size, time and what all bodies together may take. Gives its room back when dropped.
+/// A body in memory, within the limits of size, time and what all bodies together may take. Gives
+/// its room back when dropped.
 #[derive(Debug)]
 pub struct BoundedBody {
     bytes: Vec<u8>,
@@ -139,8 +140,9 @@ impl FromRequest<AppState> for BoundedBody {
                     ServeError::new(ErrorKind::TooLarge, message).hint("send fewer documents at a time")
                 );
             }
-            // Room is taken as bytes arrive, not as they are announced: announcing costs nothing. When there is none left, who comes last
-            // is sent away, so that nobody waits for room that only they themselves could free.
+            // Room is taken as bytes arrive, not as they are announced: announcing costs nothing.
+            // When there is none left, who comes last is sent away, so that nobody waits for room
+            // that only they themselves could free.
             let needed = (bytes.len() + data.len()).div_ceil(BODY_UNIT);
             let had = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
             if needed > had {
@@ -161,7 +163,8 @@ impl FromRequest<AppState> for BoundedBody {
     }
 }
 
-/// Reads some of what is not wanted. Closing a connection while the other side still sends makes it lose the answer.
+/// Reads some of what is not wanted. Closing a connection while the other side still sends makes it
+/// lose the answer.
 async fn discard(mut body: Body, most: usize, deadline: Instant) {
     let mut seen = 0;
     while let Ok(Some(Ok(frame))) = timeout_at(deadline, body.frame()).await {

@@ -1,4 +1,5 @@
-//! Links between documents, both ways, in memory: four bytes each way a link, and as many a document.
+//! Links between documents, both ways, in memory: four bytes each way a link, and as many a
+//! document.
 
 use onionskin_core::DocId;
 use onionskin_search::SearchError;

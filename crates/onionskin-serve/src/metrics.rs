@@ -92,7 +92,8 @@ fn times() -> Histogram {
     ])
 }
 
-/// Everything that is counted. Other modules add theirs with [`Metrics::register`] before the server starts.
+/// Everything that is counted. Other modules add theirs with [`Metrics::register`] before the
+/// server starts.
 pub struct Metrics {
     registry: std::sync::Mutex<Registry>,
     requests: Family<RequestLabels, Counter>,

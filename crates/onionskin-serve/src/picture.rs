@@ -104,7 +104,8 @@ impl Picture {
     }
 }
 
-/// Pages by their distance from the root, breadth first; those that are not reached are in a column of their own at the end.
+/// Pages by their distance from the root, breadth first; those that are not reached are in a column
+/// of their own at the end.
 fn columns<'a>(
     root: DocId,
     own: &BTreeMap<DocId, &Place>,

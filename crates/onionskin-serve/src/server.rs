@@ -1,11 +1,13 @@
 //! Accepting connections and letting go of them.
 //!
-//! `axum::serve` has no time limit for headers, so a client that sends a byte a minute would keep a connection for ever. This loop has limits for
-//! everything: how many connections are open, how long headers take, how long an answer may wait to be read.
+//! `axum::serve` has no time limit for headers, so a client that sends a byte a minute would keep a
+//! connection for ever. This loop has limits for everything: how many connections are open, how
+//! long headers take, how long an answer may wait to be read.
 //!
-//! **Connections past the bound wait unaccepted.** The kernel keeps them in its backlog, which costs this process nothing. Answering each with a 503 would cost a
-//! descriptor and a write for each, which is just what there is none left of, and well-behaved clients would retry at once. Open connections on which
-//! nothing happens make room: see [`crate::connections`].
+//! **Connections past the bound wait unaccepted.** The kernel keeps them in its backlog, which
+//! costs this process nothing. Answering each with a 503 would cost a descriptor and a write for
+//! each, which is just what there is none left of, and well-behaved clients would retry at once.
+//! Open connections on which nothing happens make room: see [`crate::connections`].
 
 use std::convert::Infallible;
 use std::io;
@@ -75,8 +77,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Descriptors for everything but connections: index files, above all.
 const OTHER_FILES: u64 = 1024;
 
-/// Serves until a signal comes. Blocks. `listening` is told the address, which is the real one when the port was 0.
-/// A full-text index that is missing is made first, while callers wait; `listening` is told what could not be read for it.
+/// Serves until a signal comes. Blocks. `listening` is told the address, which is the real one when
+/// the port was 0. A full-text index that is missing is made first, while callers wait; `listening`
+/// is told what could not be read for it.
 pub fn run(
     config: Config,
     progress: &dyn Progress,
@@ -99,7 +102,8 @@ pub fn run(
         serve(listener, crate::router(state.clone()), &state, stop).await;
         Ok(())
     });
-    // Work of callers that went away may still be running; it changes nothing that was acknowledged.
+    // Work of callers that went away may still be running; it changes nothing that was
+    // acknowledged.
     runtime.shutdown_timeout(Duration::from_millis(100));
     if let Some(seen) = state.seen() {
         seen.close();
@@ -186,7 +190,8 @@ pub async fn serve(listener: TcpListener, router: Router, state: &AppState, mut 
         let stream = match accepted {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // A connection that was reset while it waited is none of our business. Without descriptors, those who have one finish first.
+                // A connection that was reset while it waited is none of our business. Without
+                // descriptors, those who have one finish first.
                 if !matches!(
                     error.kind(),
                     io::ErrorKind::ConnectionAborted
@@ -199,7 +204,8 @@ pub async fn serve(listener: TcpListener, router: Router, state: &AppState, mut 
                 continue;
             }
         };
-        // One is in hand while it waits for a place, so that room is made only when somebody is there who needs it.
+        // One is in hand while it waits for a place, so that room is made only when somebody is
+        // there who needs it.
         let place = tokio::select! {
             biased;
             place = connections.place() => place,

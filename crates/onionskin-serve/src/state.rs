@@ -74,7 +74,8 @@ impl AppState {
         AppState::open_with(config, &Quiet)
     }
 
-    /// As [`AppState::open`], and tells how far it is: a full-text index that is not there yet is made.
+    /// As [`AppState::open`], and tells how far it is: a full-text index that is not there yet is
+    /// made.
     pub fn open_with(config: Config, progress: &dyn Progress) -> Result<AppState, StateError> {
         let auth = Auth::new(&config)?;
         if config.atlas.is_none() && config.seen.is_none() {
@@ -179,9 +180,9 @@ impl AppState {
         &self.0.api
     }
 
-    /// Runs something that computes or reads files, on a thread that may block. At most `threads` of them run at a time and
-    /// `queue` wait; more are refused. When the caller goes away the work goes on, and its thread is taken until it ends. A panic in it is
-    /// one of the handler.
+    /// Runs something that computes or reads files, on a thread that may block. At most `threads`
+    /// of them run at a time and `queue` wait; more are refused. When the caller goes away the work
+    /// goes on, and its thread is taken until it ends. A panic in it is one of the handler.
     pub async fn work<T, F>(&self, work: F) -> Result<T, Busy>
     where
         T: Send + 'static,

@@ -32,7 +32,8 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     format!("{head}…{tail}")
 }
 
-/// The day of a time in microseconds since 1970, UTC; what is not in years 1 to 9999 is left as it is.
+/// The day of a time in microseconds since 1970, UTC; what is not in years 1 to 9999 is left as it
+/// is.
 pub(crate) fn day(micros: i64) -> String {
     const MICROS_A_DAY: i64 = 86_400_000_000;
     let days = u32::try_from(micros.div_euclid(MICROS_A_DAY)).ok();

@@ -13,13 +13,15 @@ pub enum Bound {
     Share(f64),
 }
 
-/// Lowers a bound by more than the rounding of a division, so that no pair on the border is lost; `holds` has the last word.
+/// Lowers a bound by more than the rounding of a division, so that no pair on the border is lost;
+/// `holds` has the last word.
 fn ceil_of(share: f64, n: u64) -> u64 {
     (share * n as f64 * (1.0 - 1e-12) - 1e-9).ceil().max(1.0) as u64
 }
 
 impl Bound {
-    /// Whether two sets of these sizes that share so many are similar. Sets that share nothing never are.
+    /// Whether two sets of these sizes that share so many are similar. Sets that share nothing
+    /// never are.
     pub fn holds(self, shared: u32, size_a: u32, size_b: u32) -> bool {
         let (n_a, n_b, both) = (u64::from(size_a), u64::from(size_b), f64::from(shared));
         shared > 0
@@ -32,7 +34,8 @@ impl Bound {
             }
     }
 
-    /// The fewest chunks that two sets of these sizes must share; more than either has when they cannot be similar.
+    /// The fewest chunks that two sets of these sizes must share; more than either has when they
+    /// cannot be similar.
     pub fn least_shared(self, size_a: u32, size_b: u32) -> u64 {
         let (n_a, n_b) = (u64::from(size_a), u64::from(size_b));
         match self {
@@ -47,8 +50,9 @@ impl Bound {
         self.least_shared(size_a, size_b) <= u64::from(size_a.min(size_b))
     }
 
-    /// How many chunks of a set of `n`, in any order that is the same for all sets, must be looked at so that no similar set
-    /// is missed: two similar sets meet in these first chunks of both. 0 when no set is similar to one so small.
+    /// How many chunks of a set of `n`, in any order that is the same for all sets, must be looked
+    /// at so that no similar set is missed: two similar sets meet in these first chunks of both. 0
+    /// when no set is similar to one so small.
     pub fn prefix_len(self, n: u32) -> u32 {
         let least = match self {
             Bound::Overlap(threshold) => u64::from(threshold.get()),

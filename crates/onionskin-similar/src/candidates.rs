@@ -1,20 +1,23 @@
 //! Candidates: documents that share at least r features (Broder 2000, section 3).
 //!
-//! The naive way compares every document with every other. Here features are sorted, and documents that meet in a bucket of
-//! equal features are paired. With r = 1 that is all. With r = 2 and more, pairs that share fewer are many and useless (every
-//! page of a site shares a feature with some others because of the template), so they are not enumerated at all:
+//! The naive way compares every document with every other. Here features are sorted, and documents
+//! that meet in a bucket of equal features are paired. With r = 1 that is all. With r = 2 and more,
+//! pairs that share fewer are many and useless (every page of a site shares a feature with some
+//! others because of the template), so they are not enumerated at all:
 //!
 //! ```text
 //! (feature, doc)  sort ─▶ features that two or more have ─▶ (doc, feature)  sort
 //!                 ─▶ for each document all sets of r of its features, as super-features ─▶ (super-feature, doc)  sort ─▶ buckets
 //! ```
 //!
-//! "In general it is possible to avoid the third phase if we again group every r features into a super-feature, but this forces
-//! the number of features per document to become C(k, r)" (section 3): but only of those features that anybody else has, which for
-//! most documents are none. Where C(k, r) is large, pairs are counted instead.
+//! "In general it is possible to avoid the third phase if we again group every r features into a
+//! super-feature, but this forces the number of features per document to become C(k, r)" (section
+//! 3): but only of those features that anybody else has, which for most documents are none. Where
+//! C(k, r) is large, pairs are counted instead.
 //!
-//! **A crowded bucket costs linear work.** Up to [`CROWD`] members all are paired with all. Beyond that a member is paired with the
-//! smallest of the bucket, and of those that agree with it in one more feature with the smallest and with the one before it.
+//! **A crowded bucket costs linear work.** Up to [`CROWD`] members all are paired with all. Beyond
+//! that a member is paired with the smallest of the bucket, and of those that agree with it in one
+//! more feature with the smallest and with the one before it.
 
 use std::collections::HashMap;
 
@@ -27,7 +30,8 @@ use crate::{Resources, SimilarError};
 
 /// Members of a bucket that are paired all with all.
 pub const CROWD: usize = 32;
-/// Shades of a crowded bucket that are told apart; members of others are paired with the smallest only.
+/// Shades of a crowded bucket that are told apart; members of others are paired with the smallest
+/// only.
 pub const MOST_SHADES: usize = 4096;
 /// Super-features of a document, at most; with more, pairs are counted.
 pub const MOST_SUPER_FEATURES: u64 = 128;
@@ -53,9 +57,10 @@ type Meeting = (u64, DocId, u32);
 
 /// Which features more than one document may have.
 ///
-/// Most documents share nothing with anyone, and sorting their features to learn that is most of the work. Counting into buckets of hashed
-/// features first, as Shivakumar and Garcia-Molina 1998 do for pairs (section 2.2), leaves the few that are shared, and some whose bucket
-/// is: one in ten, with eight buckets a feature. A feature that two documents have is never lost.
+/// Most documents share nothing with anyone, and sorting their features to learn that is most of
+/// the work. Counting into buckets of hashed features first, as Shivakumar and Garcia-Molina 1998
+/// do for pairs (section 2.2), leaves the few that are shared, and some whose bucket is: one in
+/// ten, with eight buckets a feature. A feature that two documents have is never lost.
 #[derive(Debug)]
 pub struct SharedFeatures {
     /// Counters of two bits that stop at two; four to a byte.
@@ -64,7 +69,8 @@ pub struct SharedFeatures {
 }
 
 impl SharedFeatures {
-    /// For about so many features; `None` when the memory does not suffice for counting to be of use.
+    /// For about so many features; `None` when the memory does not suffice for counting to be of
+    /// use.
     pub fn new(features: u64, resources: &Resources) -> Option<SharedFeatures> {
         let affordable = (resources.memory.bytes() / 8).saturating_mul(4).max(1);
         let counters = features.saturating_mul(8).max(1 << 10).checked_next_power_of_two()?;
@@ -118,7 +124,8 @@ impl FeatureJoin {
         Ok(FeatureJoin { filter, shared: None, resources: resources.clone(), meetings, stats })
     }
 
-    /// Lets features alone that only one document has. All that will be pushed must have been counted.
+    /// Lets features alone that only one document has. All that will be pushed must have been
+    /// counted.
     pub fn among(mut self, shared: Option<SharedFeatures>) -> FeatureJoin {
         self.shared = shared;
         self
@@ -128,7 +135,8 @@ impl FeatureJoin {
     pub fn push(&mut self, doc: DocId, features: &[u64]) -> Result<(), SimilarError> {
         self.stats.documents += 1;
         for (i, some) in features.chunks(64).enumerate() {
-            // All are asked before any is taken: a look into a table this large takes its time, and guessing what it will say does not pay.
+            // All are asked before any is taken: a look into a table this large takes its time, and
+            // guessing what it will say does not pay.
             let mut taken = self.shared.as_ref().map_or(u64::MAX >> (64 - some.len()), |shared| {
                 some.iter()
                     .rev()
@@ -237,7 +245,8 @@ fn super_features(
     Ok(supers.finish()?)
 }
 
-/// The super-features of a document and their shades, from those of its features that others have, sorted.
+/// The super-features of a document and their shades, from those of its features that others have,
+/// sorted.
 pub fn super_features_of(features: &[u64], r: usize) -> Vec<(u64, u32)> {
     let mut found = Vec::new();
     for_combinations(features, r, |super_feature, rest| {
@@ -248,8 +257,8 @@ pub fn super_features_of(features: &[u64], r: usize) -> Vec<(u64, u32)> {
     found
 }
 
-/// Calls for every set of `r` of the features, which are sorted, with a hash of the set and one of the features that are not in it
-/// (0 when there is none).
+/// Calls for every set of `r` of the features, which are sorted, with a hash of the set and one of
+/// the features that are not in it (0 when there is none).
 fn for_combinations(
     features: &[u64],
     r: usize,
@@ -272,8 +281,8 @@ fn for_combinations(
     }
 }
 
-/// Counts how many buckets each pair meets in; those that meet in r are candidates, and so are those of crowded buckets, for which the
-/// count is not known.
+/// Counts how many buckets each pair meets in; those that meet in r are candidates, and so are
+/// those of crowded buckets, for which the count is not known.
 fn count_pairs(
     meetings: SortedStream<Meeting>,
     filter: FeatureFilter,
@@ -316,7 +325,8 @@ struct Bucket {
     shades: HashMap<u32, (DocId, DocId)>,
 }
 
-/// Pairs the members of every bucket; tells for each pair whether the bucket was crowded. Returns what sorting wrote to disk.
+/// Pairs the members of every bucket; tells for each pair whether the bucket was crowded. Returns
+/// what sorting wrote to disk.
 fn pair_buckets(
     meetings: SortedStream<Meeting>,
     stats: &mut CandidateStats,

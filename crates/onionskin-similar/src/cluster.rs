@@ -1,12 +1,15 @@
-//! Clusters: which documents belong together, which of them stands for the others, and how much the others are like it.
+//! Clusters: which documents belong together, which of them stands for the others, and how much the
+//! others are like it.
 //!
-//! - `transitive`, the papers' definition (Cho et al. 2000, definition 4): everything that is connected by similar pairs. Chains grow:
-//!   the ends of A ~ B ~ C may share nothing.
-//! - `centred`: every member is itself similar to the centre. Documents are taken in the order of the survivor rule; one that is
-//!   not taken yet becomes a centre and takes its similar documents that are not taken yet. What deletes or hides uses this.
+//! - `transitive`, the papers' definition (Cho et al. 2000, definition 4): everything that is
+//!   connected by similar pairs. Chains grow: the ends of A ~ B ~ C may share nothing.
+//! - `centred`: every member is itself similar to the centre. Documents are taken in the order of
+//!   the survivor rule; one that is not taken yet becomes a centre and takes its similar documents
+//!   that are not taken yet. What deletes or hides uses this.
 //!
-//! Both are made over texts, not documents: exact copies were folded, and follow their text. Everything is a sort or a walk along
-//! sorted streams, over the documents that are in clusters; one bit a document is all that is kept beside.
+//! Both are made over texts, not documents: exact copies were folded, and follow their text.
+//! Everything is a sort or a walk along sorted streams, over the documents that are in clusters;
+//! one bit a document is all that is kept beside.
 //!
 //! ```text
 //! pairs ─▶ (text, group) ─┐
@@ -73,7 +76,8 @@ pub type Open<'a, T> = &'a dyn Fn() -> Result<Rows<'a, T>, SimilarError>;
 pub struct Attributes {
     /// The document.
     pub doc: DocId,
-    /// How much the survivor rule wants it for a centre. Among equals the smallest document is taken.
+    /// How much the survivor rule wants it for a centre. Among equals the smallest document is
+    /// taken.
     pub priority: u64,
     /// Its site.
     pub site: Option<SiteId>,
@@ -95,7 +99,8 @@ pub struct ClusterInput<'a> {
     pub attributes: Open<'a, Attributes>,
     /// Whether priorities differ at all.
     pub ranked: bool,
-    /// For the resemblance of those to the centre that form no pair with it. Without, it is told as 0.
+    /// For the resemblance of those to the centre that form no pair with it. Without, it is told
+    /// as 0.
     pub sets: Option<&'a ChunkSets>,
 }
 
@@ -274,7 +279,8 @@ impl Step<'_, '_> {
         }))
     }
 
-    /// From pairs of ranks, in order, with their texts: whoever comes first takes those who are left.
+    /// From pairs of ranks, in order, with their texts: whoever comes first takes those who are
+    /// left.
     fn take(
         &self,
         pairs: impl Iterator<Item = Result<RankedPair, SimilarError>>,
@@ -355,7 +361,8 @@ impl Step<'_, '_> {
         self.take(ranked.finish()?.map(|pair| pair.map_err(SimilarError::from)))
     }
 
-    /// Every document of a cluster with its text and group, in the order in which it is wanted as the centre.
+    /// Every document of a cluster with its text and group, in the order in which it is wanted as
+    /// the centre.
     fn members(&self, groups: SortedStream<TextGroup>) -> Result<SortedStream<ByGroup>, SimilarError> {
         // Texts that have copies, and texts that have a group.
         let mut of_text = self.sorter::<DocOfText>()?;

@@ -1,9 +1,11 @@
 //! Connected components of a graph of documents: the transitive closure of "is similar to".
 //!
-//! The naive way keeps a parent for every document and unites: four bytes a document, and it is what happens as long as they
-//! fit. When they do not, the same answer comes from sequential scans over sorted edges: every document hands its neighbours to
-//! the smallest one it knows, in two kinds of turns, until each component is a star around its smallest document. (Kiveris et
-//! al. 2014 call the turns large-star and small-star; long chains shrink by a constant factor a turn, so that turns are few.)
+//! The naive way keeps a parent for every document and unites: four bytes a document, and it is
+//! what happens as long as they fit. When they do not, the same answer comes from sequential scans
+//! over sorted edges: every document hands its neighbours to the smallest one it knows, in two
+//! kinds of turns, until each component is a star around its smallest document. (Kiveris et al.
+//! 2014 call the turns large-star and small-star; long chains shrink by a constant factor a turn,
+//! so that turns are few.)
 //!
 //! ```text
 //! 1 ─ 2 ─ 3 ─ 4      large-star: my larger neighbours meet my smallest one      1 ─ 2   1 ─ 3   2 ─ 4
@@ -44,7 +46,8 @@ pub struct ComponentStats {
 }
 
 impl Components {
-    /// No edges yet, between documents below `documents`. Parents are kept in memory where they fit a half of it.
+    /// No edges yet, between documents below `documents`. Parents are kept in memory where they fit
+    /// a half of it.
     pub fn new(documents: u64, resources: &Resources) -> Result<Components, SimilarError> {
         let fits = documents.saturating_mul(4) + documents / 8 <= resources.memory.bytes() / 2;
         let state = if fits {
@@ -71,7 +74,8 @@ impl Components {
         }
     }
 
-    /// Every document that was united with something, itself included, and the smallest of its component, in order.
+    /// Every document that was united with something, itself included, and the smallest of its
+    /// component, in order.
     pub fn finish(
         self,
         mut emit: impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
@@ -110,7 +114,8 @@ fn on_disk(
     loop {
         stats.spilled_bytes += edges.stats().spilled_bytes;
         stats.turns += 1;
-        // Large-star: edges both ways; in the group of a document its smallest neighbour comes first.
+        // Large-star: edges both ways; in the group of a document its smallest neighbour comes
+        // first.
         let mut both = Sorter::new(sort_params(resources))?;
         for edge in edges {
             let (a, b) = edge?;

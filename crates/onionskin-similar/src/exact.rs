@@ -1,11 +1,13 @@
-//! Exact copies: equal payload, or equal canonical text. Found first and folded before all else (Shivakumar and Garcia-Molina
-//! 1998, section 2.2, step 2), so that ten thousand copies of a page cost later steps as much as one.
+//! Exact copies: equal payload, or equal canonical text. Found first and folded before all else
+//! (Shivakumar and Garcia-Molina 1998, section 2.2, step 2), so that ten thousand copies of a page
+//! cost later steps as much as one.
 //!
-//! Sixteen bytes a document are sorted for the texts and thirty-three for the payloads; what is left afterwards is the list of
-//! copies and one bit a document.
+//! Sixteen bytes a document are sorted for the texts and thirty-three for the payloads; what is
+//! left afterwards is the list of copies and one bit a document.
 //!
-//! An empty document has no text and is a copy of nothing, also of no other empty one. A revisit record has no text either,
-//! but names a payload: it is a copy of the first document with that payload.
+//! An empty document has no text and is a copy of nothing, also of no other empty one. A revisit
+//! record has no text either, but names a payload: it is a copy of the first document with that
+//! payload.
 
 use onionskin_core::DocId;
 use onionskin_store::Atlas;
@@ -39,7 +41,8 @@ pub struct ExactStats {
     pub spilled_bytes: u64,
 }
 
-/// Hands over every copy and the smallest document with a text that it is a copy of, in ascending order of the copy.
+/// Hands over every copy and the smallest document with a text that it is a copy of, in ascending
+/// order of the copy.
 pub fn exact_copies(
     atlas: &Atlas,
     resources: &Resources,
@@ -79,8 +82,9 @@ pub fn exact_copies(
             _ => first = Some(text),
         }
     }
-    // Documents with a text come before revisits of the same payload, so the first one is a text if there is any. Revisits wait
-    // aside: one with a small number must not become the centre, for it has nothing to compare.
+    // Documents with a text come before revisits of the same payload, so the first one is a text if
+    // there is any. Revisits wait aside: one with a small number must not become the centre, for it
+    // has nothing to compare.
     let mut revisits = Sorter::<(DocId, DocId)>::new(params())?;
     let payloads = payloads.finish()?;
     stats.spilled_bytes += payloads.stats().spilled_bytes;

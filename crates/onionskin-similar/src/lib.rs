@@ -1,7 +1,7 @@
 //! From chunks and features to pairs of similar documents, and from pairs to clusters.
 //!
-//! Every method works in the same steps. What is found in one place is checked in another, so that a hash collision never
-//! becomes a pair:
+//! Every method works in the same steps. What is found in one place is checked in another, so that
+//! a hash collision never becomes a pair:
 //!
 //! ```text
 //!  documents ──▶ exact copies, folded            (exact)
@@ -11,8 +11,8 @@
 //!  pairs ──▶ clusters, transitive or centred     (cluster)
 //! ```
 //!
-//! Memory is what the budget says: one bit per document, union-find of four bytes per document where
-//! that fits, tables that share the budget, and sorts that spill for everything else.
+//! Memory is what the budget says: one bit per document, union-find of four bytes per document
+//! where that fits, tables that share the budget, and sorts that spill for everything else.
 
 mod bound;
 pub mod candidates;

@@ -1,8 +1,9 @@
 //! Which cluster a document belongs to, in order of documents.
 //!
-//! The tables of an atlas hold clusters one after the other; whoever walks through the documents wants to know of each whether
-//! it has copies. The naive way loads all clusters into a map by document, which takes memory in proportion to the copies.
-//! Here the rows are sorted by document within a budget, and read beside the documents.
+//! The tables of an atlas hold clusters one after the other; whoever walks through the documents
+//! wants to know of each whether it has copies. The naive way loads all clusters into a map by
+//! document, which takes memory in proportion to the copies. Here the rows are sorted by document
+//! within a budget, and read beside the documents.
 
 use std::path::Path;
 
@@ -153,7 +154,8 @@ impl Iterator for Memberships {
     }
 }
 
-/// Reads the tables `clusters` and `cluster_stats` of an atlas, sorting in `work_dir` what does not fit into `memory`.
+/// Reads the tables `clusters` and `cluster_stats` of an atlas, sorting in `work_dir` what does not
+/// fit into `memory`.
 ///
 /// # Errors
 ///
@@ -211,12 +213,13 @@ pub fn from_clusters_table(
     Ok(Memberships { sorted: sorter.finish()? })
 }
 
-/// Makes clusters anew from the table `pairs`, under another threshold or survivor rule, without going back to chunks or texts.
+/// Makes clusters anew from the table `pairs`, under another threshold or survivor rule, without
+/// going back to chunks or texts.
 ///
 /// # Errors
 ///
-/// When the atlas has no pairs, when pairs were kept from a higher threshold on only, when the clusters asked for are transitive, or
-/// when the tables are damaged.
+/// When the atlas has no pairs, when pairs were kept from a higher threshold on only, when the
+/// clusters asked for are transitive, or when the tables are damaged.
 pub fn from_pairs(
     atlas: &Atlas,
     wanted: &Reclustering,

@@ -1,9 +1,11 @@
-//! All pairs of documents that share enough chunks: none missed, none invented, with the count of each.
+//! All pairs of documents that share enough chunks: none missed, none invented, with the count of
+//! each.
 //!
-//! The problem: millions of sets of fingerprints, and the few pairs of them that are similar. The naive way compares every
-//! document with every other. A little less naive is to bring equal chunks together and to look at the pairs of documents
-//! that meet there; but a chunk that stands on every page of a site, a menu or a licence, brings all of them together, and
-//! the pairs of one such chunk are the square of the pages.
+//! The problem: millions of sets of fingerprints, and the few pairs of them that are similar. The
+//! naive way compares every document with every other. A little less naive is to bring equal chunks
+//! together and to look at the pairs of documents that meet there; but a chunk that stands on every
+//! page of a site, a menu or a licence, brings all of them together, and the pairs of one such
+//! chunk are the square of the pages.
 //!
 //! Three engines give one answer:
 //!
@@ -13,8 +15,9 @@
 //! | [`Engine::Iceberg`] | count all pairs that meet in a few bytes of memory each (section 2.2) | in time, halved thresholds keep most of it away |
 //! | [`Engine::Prefix`] | similar documents must meet in their rarest chunks already | avoided |
 //!
-//! Memory is the budget, and beside it a few blocks of files (1 MiB), two bits a document, and the documents of the one chunk
-//! that is most common among those that are enumerated, 4 to 12 bytes each.
+//! Memory is the budget, and beside it a few blocks of files (1 MiB), two bits a document, and the
+//! documents of the one chunk that is most common among those that are enumerated, 4 to 12 bytes
+//! each.
 
 mod groups;
 mod iceberg;
@@ -33,7 +36,8 @@ use crate::{Bound, ChunkSets, Resources, SharedPair, SimilarError};
 /// How to find the pairs. The answer is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
-    /// Everything is written down, sorted and counted: the yardstick. Takes disk for the square of common chunks.
+    /// Everything is written down, sorted and counted: the yardstick. Takes disk for the square of
+    /// common chunks.
     Sort,
     /// Coarse counting in memory.
     Iceberg,
@@ -102,10 +106,11 @@ impl JoinStats {
     }
 }
 
-/// Hands over all pairs for which the bound holds, with the number of chunks they share and the sizes of both sets.
+/// Hands over all pairs for which the bound holds, with the number of chunks they share and the
+/// sizes of both sets.
 ///
-/// The pairs come in an order that is the same from run to run. It is another one for every engine, and may be another one
-/// for another budget.
+/// The pairs come in an order that is the same from run to run. It is another one for every engine,
+/// and may be another one for another budget.
 ///
 /// ```
 /// use onionskin_core::Threshold;
@@ -149,12 +154,14 @@ pub fn join(
     Ok(stats)
 }
 
-/// The fewest chunks that a set of `n` shares with any set that it is similar to; `None` when it is similar to none.
+/// The fewest chunks that a set of `n` shares with any set that it is similar to; `None` when it is
+/// similar to none.
 fn own_least(bound: Bound, n: usize) -> Option<u32> {
     let n = u32::try_from(n).unwrap_or(u32::MAX);
     match bound.prefix_len(n) {
         0 => None,
-        // No set of a fitting size has to share fewer, so all but this many less one have to be looked at.
+        // No set of a fitting size has to share fewer, so all but this many less one have to be
+        // looked at.
         prefix => Some((u64::from(n) + 1 - u64::from(prefix)) as u32),
     }
 }

@@ -34,7 +34,8 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// What two documents share of their chunks, each chunk once. The numbers of the documents are 0 and 1.
+    /// What two documents share of their chunks, each chunk once. The numbers of the documents are
+    /// 0 and 1.
     ///
     /// ```
     /// use onionskin_similar::parts::Counter;
@@ -68,9 +69,10 @@ fn fill(set: &mut Vec<u64>, chunks: impl IntoIterator<Item = u64>) -> u32 {
     u32::try_from(set.len()).unwrap_or(u32::MAX)
 }
 
-/// Where a document must be met by every similar one: of the chunks that others have, as (how many have it, chunk), the rarest. Each comes
-/// with how many of the document's chunks do not come before it. `size` counts all its chunks, those that nobody else has included, which
-/// come before all others.
+/// Where a document must be met by every similar one: of the chunks that others have, as (how many
+/// have it, chunk), the rarest. Each comes with how many of the document's chunks do not come
+/// before it. `size` counts all its chunks, those that nobody else has included, which come before
+/// all others.
 ///
 /// ```
 /// use onionskin_similar::parts::prefix;
@@ -90,8 +92,9 @@ pub fn prefix(bound: Bound, size: u32, shared: &mut [(u64, u64)]) -> Vec<(u64, u
 /// A text in the order in which it is wanted as a centre: how little it is wanted, and its number.
 pub type Wish = (i64, i64);
 
-/// Centred clusters out of similar pairs: whoever comes first takes those who are left. Gives every text that is in a cluster with its
-/// centre, in ascending order. Pairs of one component must come together; of several, in any order.
+/// Centred clusters out of similar pairs: whoever comes first takes those who are left. Gives every
+/// text that is in a cluster with its centre, in ascending order. Pairs of one component must come
+/// together; of several, in any order.
 pub fn centred(pairs: impl IntoIterator<Item = (Wish, Wish)>) -> Vec<(i64, i64)> {
     let oriented = pairs.into_iter().map(|(a, b)| if a < b { (a, b) } else { (b, a) });
     let mut pairs: Vec<(Wish, Wish)> = oriented.collect();

@@ -1,16 +1,19 @@
 //! How much was found, measured on the data itself.
 //!
-//! An analytic curve says what a filter accepts if shingles were drawn at random. What it did accept, here, on these documents, is
-//! measured: for a random sample of documents all true neighbours are found by an exact join, and looked for among the pairs.
-//! Nothing is planted in the data.
+//! An analytic curve says what a filter accepts if shingles were drawn at random. What it did
+//! accept, here, on these documents, is measured: for a random sample of documents all true
+//! neighbours are found by an exact join, and looked for among the pairs. Nothing is planted in the
+//! data.
 //!
-//! The naive way compares every sampled document with every other: ten thousand times a million sets. Here only the rarest
-//! chunks of the sampled documents are put into an index, as many as a similar document cannot avoid altogether
-//! ([`Bound::prefix_len`]), and all documents stream past it. How rare a chunk is, is estimated from a part of the documents; any
-//! order would be right, a good one is fast.
+//! The naive way compares every sampled document with every other: ten thousand times a million
+//! sets. Here only the rarest chunks of the sampled documents are put into an index, as many as a
+//! similar document cannot avoid altogether ([`Bound::prefix_len`]), and all documents stream past
+//! it. How rare a chunk is, is estimated from a part of the documents; any order would be right, a
+//! good one is fast.
 //!
-//! A sampled document with a crowd of neighbours is not compared with all of them: beyond [`MOST_NEIGHBOURS`] a random half is
-//! looked at, and a half of that, each standing for as many as were passed over.
+//! A sampled document with a crowd of neighbours is not compared with all of them: beyond
+//! [`MOST_NEIGHBOURS`] a random half is looked at, and a half of that, each standing for as many as
+//! were passed over.
 
 use onionskin_core::{DocId, FingerprintSet, scramble};
 use serde::{Deserialize, Serialize};
@@ -56,8 +59,9 @@ impl From<Interval> for [f64; 3] {
 }
 
 impl Interval {
-    /// The interval of Clopper and Pearson for a share seen in `n` observations; `None` when there were none. It is never too
-    /// narrow, also where nearly all or none are seen; `n` need not be whole.
+    /// The interval of Clopper and Pearson for a share seen in `n` observations; `None` when there
+    /// were none. It is never too narrow, also where nearly all or none are seen; `n` need not be
+    /// whole.
     pub fn of(share: f64, n: f64) -> Option<Interval> {
         const TAIL: f64 = 0.025;
         if n <= 0.0 || !(0.0..=1.0).contains(&share) {
@@ -271,7 +275,8 @@ impl Sample {
 
 /// The rarest chunks of the sampled documents.
 struct Index {
-    /// One bit for a few of the hashes of chunks that are in it: most chunks are not, and are done with.
+    /// One bit for a few of the hashes of chunks that are in it: most chunks are not, and are done
+    /// with.
     filter: Vec<u64>,
     slots: Vec<u32>,
     lists: Vec<List>,
@@ -389,7 +394,8 @@ impl Rarity {
     }
 }
 
-/// A true pair: both documents, which sampled document it belongs to, how many it stands for, whether it is listed, whether connected.
+/// A true pair: both documents, which sampled document it belongs to, how many it stands for,
+/// whether it is listed, whether connected.
 struct TruePair {
     pair: (DocId, DocId),
     at: u32,
@@ -456,8 +462,8 @@ fn judge(
     Ok(sum_up(sample.docs.len(), &true_pairs, checked))
 }
 
-/// Pairs of one document are found or missed together, so documents are the observations: as many as the squares of their
-/// weights say.
+/// Pairs of one document are found or missed together, so documents are the observations: as many
+/// as the squares of their weights say.
 fn sum_up(sampled: usize, true_pairs: &[TruePair], checked: (u64, u64)) -> Recall {
     let mut per_document = vec![0f64; sampled];
     let (mut all, mut listed, mut connected) = (0.0, 0.0, 0.0);

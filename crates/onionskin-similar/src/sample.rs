@@ -9,7 +9,8 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// The subcollection that a document is in, out of `of`, by chance.
 ///
-/// Not by order: neighbours in an input are copies of each other more often than strangers are, and the first pages of a crawl are not like the others.
+/// Not by order: neighbours in an input are copies of each other more often than strangers are, and
+/// the first pages of a crawl are not like the others.
 pub fn subcollection(doc: DocId, of: u32, seed: u64) -> u32 {
     let mixed = scramble(scramble(seed ^ 0x7375_6263_6f6c_6c65).wrapping_add(u64::from(doc)));
     // The high half of the product: as even as a remainder, and without its division.
@@ -18,7 +19,8 @@ pub fn subcollection(doc: DocId, of: u32, seed: u64) -> u32 {
 
 /// A sum over all clusters, from those that have a member in the first subcollections.
 ///
-/// Where exact duplicates are known beforehand, only what is equal beyond them is a matter of chance.
+/// Where exact duplicates are known beforehand, only what is equal beyond them is a matter of
+/// chance.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
     /// The share of documents that are not in the first subcollections.
@@ -50,8 +52,9 @@ impl Sample {
         self.found
     }
 
-    /// The interval of all sums H with (H − estimate)² ≤ z² V(H), where the variance of what is not accounted for is that of pairs, each with
-    /// the value `of_pair`. No end is more than `less` below what was found, or `more` above it.
+    /// The interval of all sums H with (H − estimate)² ≤ z² V(H), where the variance of what is not
+    /// accounted for is that of pairs, each with the value `of_pair`. No end is more than `less`
+    /// below what was found, or `more` above it.
     pub fn interval(&self, of_pair: f64, less: f64, more: f64) -> Interval {
         let (least, most) = (self.found - less.max(0.0), self.found + more.max(0.0));
         let missed = self.missed(2);

@@ -10,7 +10,8 @@
 //! 5 clusters     copies + near pairs ─▶ tables pairs, clusters, cluster_stats, copies.<level>
 //! ```
 //!
-//! Nothing that reaches a table depends on memory or threads: sorts give one order whatever they spill, and joins one set.
+//! Nothing that reaches a table depends on memory or threads: sorts give one order whatever they
+//! spill, and joins one set.
 
 mod filter;
 mod iterations;
@@ -64,7 +65,8 @@ pub enum Search {
     Resemblance {
         /// The least resemblance.
         threshold: f64,
-        /// Candidates by this filter; `None` chooses one for the threshold out of what the scan kept.
+        /// Candidates by this filter; `None` chooses one for the threshold out of what the scan
+        /// kept.
         filter: Option<FeatureFilter>,
         /// Find every pair, by an exact join instead of features.
         exact: bool,
@@ -83,7 +85,8 @@ pub enum Search {
         /// The share.
         share: f64,
     },
-    /// The same shingle paragraphs, as far as the first subcollections tell: clusters that have a member in one of them, and an estimate of what the others have.
+    /// The same shingle paragraphs, as far as the first subcollections tell: clusters that have a
+    /// member in one of them, and an estimate of what the others have.
     Subcollections {
         /// How many of the subcollections are compared with everything.
         iterations: u32,
@@ -228,13 +231,16 @@ pub struct SimilarSummary {
     pub join: JoinStats,
     /// Similar pairs that are no exact copies.
     pub near_pairs: u64,
-    /// Whether pairs were verified on texts that were read again, because the scan kept no shingles.
+    /// Whether pairs were verified on texts that were read again, because the scan kept no
+    /// shingles.
     pub texts_read_again: bool,
     /// What the sample says; not measured when texts have to be read again for it.
     pub recall: Option<Recall>,
-    /// Shingle paragraphs: documents that are duplicates, by definition 2 and by percentages, and the steps it took.
+    /// Shingle paragraphs: documents that are duplicates, by definition 2 and by percentages, and
+    /// the steps it took.
     pub paragraphs: Option<ParagraphSummary>,
-    /// The first iterations of a search by shingle paragraphs: what they found, and what the others would find.
+    /// The first iterations of a search by shingle paragraphs: what they found, and what the others
+    /// would find.
     pub iterations: Option<IterationSummary>,
     /// Clusters.
     pub clusters: ClusterSummary,

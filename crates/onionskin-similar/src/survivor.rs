@@ -15,7 +15,8 @@ use onionskin_store::{Atlas, TableName};
 /// The rule. Among equals the smallest document is taken.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Survivor {
-    /// The smallest document, which was read first (Shivakumar and Garcia-Molina 1998, section 2.2).
+    /// The smallest document, which was read first (Shivakumar and Garcia-Molina 1998, section
+    /// 2.2).
     #[default]
     Smallest,
     /// The one with the most words.

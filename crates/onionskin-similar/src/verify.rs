@@ -193,14 +193,15 @@ const ROUND_CHUNKS: usize = 16 << 10;
 /// Candidates in a part of a round, at most.
 const ROUND_PAIRS: usize = 8 << 10;
 
-/// Counts for every candidate the chunks that the two documents share, and hands on those that are similar, in ascending order of
-/// the larger document, then the smaller.
+/// Counts for every candidate the chunks that the two documents share, and hands on those that are
+/// similar, in ascending order of the larger document, then the smaller.
 ///
-/// The naive way loads two sets for every pair. Here the sets are read once from front to back. Whoever is the smaller
-/// document of a candidate is kept; when the larger one comes by, its chunks go into a hash table and the kept ones are looked
-/// up in it. A set goes when its last partner has come by. When the kept sets fill the budget all the same, no more are kept,
-/// and pairs of later documents wait for another pass: as many passes as the sets that must be kept at a time are larger than
-/// the budget.
+/// The naive way loads two sets for every pair. Here the sets are read once from front to back.
+/// Whoever is the smaller document of a candidate is kept; when the larger one comes by, its chunks
+/// go into a hash table and the kept ones are looked up in it. A set goes when its last partner has
+/// come by. When the kept sets fill the budget all the same, no more are kept, and pairs of later
+/// documents wait for another pass: as many passes as the sets that must be kept at a time are
+/// larger than the budget.
 pub fn count_shared(
     sets: &ChunkSets,
     candidates: Candidates,
@@ -214,7 +215,8 @@ pub fn count_shared(
     let stats = VerifyStats { spilled_bytes: last.stats().spilled_bytes, ..VerifyStats::default() };
     let job = Job::new(sets, (smaller, larger), bound, resources);
     let mut output = Output { stats, emit };
-    // Documents are kept in ascending order over all passes, so one walk along their partners is enough.
+    // Documents are kept in ascending order over all passes, so one walk along their partners is
+    // enough.
     let mut last = SortedCursor::new(last);
     let mut from = DocId::MIN;
     loop {
@@ -280,8 +282,8 @@ struct Pass<'j> {
     job: &'j Job<'j>,
     /// Candidates that no earlier pass has counted, larger document first.
     pairs: Pairs,
-    /// Which smaller documents are kept: those below have been kept in an earlier pass, those above wait
-    /// for a later one.
+    /// Which smaller documents are kept: those below have been kept in an earlier pass, those above
+    /// wait for a later one.
     keeps: Range<DocId>,
     kept: Kept,
     round: Round,
@@ -344,7 +346,8 @@ impl<'j> Pass<'j> {
         chunks: &[u64],
         output: &mut Output<'_>,
     ) -> Result<(), SimilarError> {
-        // Candidates of documents that have no chunks, which is possible only with features from elsewhere, are dropped.
+        // Candidates of documents that have no chunks, which is possible only with features from
+        // elsewhere, are dropped.
         while self.pairs.next_if(|(b, _)| *b < doc)?.is_some() {}
         let first = self.round.smaller.len();
         while let Some((b, a)) = self.pairs.next_if(|(b, _)| *b == doc)? {

@@ -216,7 +216,8 @@ impl Atlas {
         self.manifest.tables.keys().filter_map(level).collect()
     }
 
-    /// Reads the copies of a level: documents, each with the original it is a copy of, originals included.
+    /// Reads the copies of a level: documents, each with the original it is a copy of, originals
+    /// included.
     pub fn copies(&self, level: &LevelName) -> Result<IdPairsReader, AtlasError> {
         let table = Table::Copies(level.clone());
         let files = self.files(&table.name())?;
@@ -282,8 +283,9 @@ impl Atlas {
         Ok(())
     }
 
-    /// Takes into the manifest the Parquet files that another program has put into a table's folder, in order of their
-    /// names, after checking their columns. Files that begin with `.` or `_` are left out, as Spark does.
+    /// Takes into the manifest the Parquet files that another program has put into a table's
+    /// folder, in order of their names, after checking their columns. Files that begin with `.` or
+    /// `_` are left out, as Spark does.
     pub fn adopt(&mut self, table: &Table) -> Result<(), AtlasError> {
         let folder = self.dir.join(table.folder());
         let mut entry = TableEntry::default();

@@ -1,7 +1,7 @@
 //! How much memory a stage may use.
 //!
-//! Every stage takes a budget and spills past it. The budget is a plain number of bytes, parsed once at the edge and
-//! handed down in parts.
+//! Every stage takes a budget and spills past it. The budget is a plain number of bytes, parsed
+//! once at the edge and handed down in parts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use std::str::FromStr;
 /// What a machine is taken to have when it does not say.
 const FALLBACK_BYTES: u64 = 1 << 30;
 
-/// The suffixes a budget may carry; a lone letter and its `iB` form are powers of 1024, `B` after a letter too:
-/// people who write `2GB` for memory mean what the memory module says.
+/// The suffixes a budget may carry; a lone letter and its `iB` form are powers of 1024, `B` after a
+/// letter too: people who write `2GB` for memory mean what the memory module says.
 const UNITS: [(&str, u32); 5] = [("K", 10), ("M", 20), ("G", 30), ("T", 40), ("P", 50)];
 
 /// A number of bytes of memory that a stage may hold at once. Never zero.
@@ -57,7 +57,8 @@ impl MemoryBudget {
         MemoryBudget::from_bytes(if mib == 0 { 1 << 20 } else { mib.saturating_mul(1 << 20) })
     }
 
-    /// Half of the machine's memory, or of what its control group allows if that is less; 1 GiB where neither says.
+    /// Half of the machine's memory, or of what its control group allows if that is less; 1 GiB
+    /// where neither says.
     pub fn default_for_machine() -> MemoryBudget {
         let machine = crate::process::machine_memory().map_or(FALLBACK_BYTES, |total| total / 2);
         MemoryBudget::from_bytes(machine)

@@ -1,9 +1,10 @@
 //! Stopping a stage from outside, at the next moment at which it can stop.
 //!
-//! A stage is a deep stack of loops over tables and sorts. Handing a flag through all of them would put it into the parameters of every
-//! function of five crates that have nothing to do with it, so the flag belongs to the thread that runs the stage ([`with`]): tables ask it at every
-//! batch, sorts at every block, and the few loops that use neither ask it themselves ([`check`]). What was committed stays; the
-//! same stage begun again goes on from there, as after a kill.
+//! A stage is a deep stack of loops over tables and sorts. Handing a flag through all of them would
+//! put it into the parameters of every function of five crates that have nothing to do with it, so
+//! the flag belongs to the thread that runs the stage ([`with`]): tables ask it at every batch,
+//! sorts at every block, and the few loops that use neither ask it themselves ([`check`]). What was
+//! committed stays; the same stage begun again goes on from there, as after a kill.
 //!
 //! ```
 //! use onionskin_store::cancel::{self, Cancel};

@@ -1,7 +1,8 @@
 //! What the stages of an atlas have cost, in `costs.jsonl` beside the manifest.
 //!
-//! One line for every stage that came to its end, in the order they were run: time, processor time, memory. It is the only file in an atlas that tells
-//! of a run and not of the web, so it is no part of what is the same for the same inputs, and not in the manifest. A file that cannot be written
+//! One line for every stage that came to its end, in the order they were run: time, processor time,
+//! memory. It is the only file in an atlas that tells of a run and not of the web, so it is no part
+//! of what is the same for the same inputs, and not in the manifest. A file that cannot be written
 //! costs a warning, not the work; lines that cannot be read are passed over.
 
 use std::fs::{self, OpenOptions};
@@ -22,7 +23,8 @@ const MAX_BYTES: u64 = 16 << 20;
 pub struct Cost {
     /// The stage.
     pub stage: StageName,
-    /// What it found, where a stage finds several things: the level of a search, the condition of a merge.
+    /// What it found, where a stage finds several things: the level of a search, the condition of a
+    /// merge.
     #[serde(default)]
     pub of: String,
     /// Seconds.

@@ -1,5 +1,5 @@
-//! Free space, and errors of the file system that say what was being done, to which file, and, when the disk was full,
-//! how much was needed and how much was left.
+//! Free space, and errors of the file system that say what was being done, to which file, and, when
+//! the disk was full, how much was needed and how much was left.
 
 use std::fmt;
 use std::io;
@@ -92,7 +92,8 @@ impl From<IoError> for io::Error {
     }
 }
 
-/// Bytes that this user may still write on the file system of `path`, or of its nearest ancestor that exists.
+/// Bytes that this user may still write on the file system of `path`, or of its nearest ancestor
+/// that exists.
 pub fn free_bytes(path: &Path) -> io::Result<u64> {
     let mut at = path;
     loop {

@@ -1,7 +1,7 @@
 //! Merge joins: sorted streams that are read side by side.
 //!
-//! The naive way loads one side into a map. Here both sides come in ascending order of the same key,
-//! so that one pass over each is enough, however large they are:
+//! The naive way loads one side into a map. Here both sides come in ascending order of the same
+//! key, so that one pass over each is enough, however large they are:
 //!
 //! ```
 //! use onionskin_store::join::SortedCursor;
@@ -19,8 +19,8 @@
 
 /// A sorted stream of rows that may fail, read beside others.
 ///
-/// Keys that are asked for must ascend, as the rows do; repeats are allowed on both sides. An error of
-/// the stream is returned by the call that reaches it.
+/// Keys that are asked for must ascend, as the rows do; repeats are allowed on both sides. An error
+/// of the stream is returned by the call that reaches it.
 #[derive(Debug)]
 pub struct SortedCursor<I, T> {
     rows: I,
@@ -72,7 +72,8 @@ impl<T, E, I: Iterator<Item = Result<T, E>>> SortedCursor<I, T> {
         Ok(self.peek()?.filter(|row| key_of(row) == key).cloned())
     }
 
-    /// The last row with a key. All rows up to it are passed over; the same key may be asked for again.
+    /// The last row with a key. All rows up to it are passed over; the same key may be asked for
+    /// again.
     pub fn last_at<K: Ord>(&mut self, key: K, key_of: impl Fn(&T) -> K) -> Result<Option<T>, E>
     where
         T: Clone,

@@ -25,7 +25,8 @@ pub fn spelled<T: std::fmt::Display, S: Serializer>(value: &T, serializer: S) ->
     serializer.collect_str(value)
 }
 
-/// 64-bit checksums as sixteen hexadecimal digits: JSON numbers of that size are rounded by many readers.
+/// 64-bit checksums as sixteen hexadecimal digits: JSON numbers of that size are rounded by many
+/// readers.
 pub(crate) mod hex64 {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
 

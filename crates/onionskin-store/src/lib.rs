@@ -1,10 +1,12 @@
-//! The atlas: a folder of Parquet tables and a manifest, written so that a kill at any moment loses nothing finished.
+//! The atlas: a folder of Parquet tables and a manifest, written so that a kill at any moment loses
+//! nothing finished.
 //!
-//! This crate stores rows and knows how they are written, not how they are computed. Its parts, from
-//! the ground up:
+//! This crate stores rows and knows how they are written, not how they are computed. Its parts,
+//! from the ground up:
 //!
 //! - [`MemoryBudget`], [`process`] and [`disk`]: what a job may use and what it did use;
-//! - [`storage`]: the few file operations that write, behind a seam, so that tests can make each of them fail;
+//! - [`storage`]: the few file operations that write, behind a seam, so that tests can make each of
+//!   them fail;
 //! - [`cancel`]: stopping a stage from outside;
 //! - [`progress`] and [`costs`]: what a stage reports while it works, and what it has cost;
 //! - [`raw`]: files of fixed-width records in checksummed blocks;

@@ -1,8 +1,9 @@
 //! `manifest.json`: what the atlas is made of.
 //!
-//! The manifest names the format version, the inputs, the recipe, and for each table its files, rows and checksums. It is
-//! replaced last and atomically, so that a stage is there whole or not at all. It holds nothing that may differ between two
-//! runs over the same inputs: no times, no thread counts, no budgets.
+//! The manifest names the format version, the inputs, the recipe, and for each table its files,
+//! rows and checksums. It is replaced last and atomically, so that a stage is there whole or not at
+//! all. It holds nothing that may differ between two runs over the same inputs: no times, no thread
+//! counts, no budgets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};

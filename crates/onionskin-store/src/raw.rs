@@ -1,9 +1,10 @@
 //! Files of fixed-width records in checksummed blocks.
 //!
-//! Sorted runs and the work files of a stage are written once, read once or a few times from front to back, and thrown
-//! away. Parquet would be the wrong tool; a plain dump of records would hide a cut-off or a flipped bit. So: a header with
-//! the record width, blocks with length and CRC-32C, and a trailer with the number of records. The checksum of a block
-//! covers its number as well, so that a block that moved is as visible as one that changed.
+//! Sorted runs and the work files of a stage are written once, read once or a few times from front
+//! to back, and thrown away. Parquet would be the wrong tool; a plain dump of records would hide a
+//! cut-off or a flipped bit. So: a header with the record width, blocks with length and CRC-32C,
+//! and a trailer with the number of records. The checksum of a block covers its number as well, so
+//! that a block that moved is as visible as one that changed.
 //!
 //! ```text
 //! header   "OSKRAW01"  width: u32  zero: u32                      16 bytes
@@ -11,8 +12,8 @@
 //! trailer  0: u32      crc: u32    records: u64                   16 bytes, then the file ends
 //! ```
 //!
-//! All numbers are little-endian. `crc` is the CRC-32C of the block's number (u64), its `len` and its payload; that of the
-//! trailer is taken with the number of records as the payload.
+//! All numbers are little-endian. `crc` is the CRC-32C of the block's number (u64), its `len` and
+//! its payload; that of the trailer is taken with the number of records as the payload.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -35,8 +36,8 @@ pub const MAX_RECORD_BYTES: usize = 4096;
 
 /// A record of fixed width.
 ///
-/// The order of `Ord` must be total over the encoded bytes: records that compare equal encode the same. Otherwise the
-/// result of a sort would depend on the memory it had.
+/// The order of `Ord` must be total over the encoded bytes: records that compare equal encode the
+/// same. Otherwise the result of a sort would depend on the memory it had.
 pub trait Record: Copy + Ord + Send + 'static {
     /// Width of the encoded record: positive, at most [`MAX_RECORD_BYTES`].
     const BYTES: usize;
@@ -282,7 +283,8 @@ pub struct RawMeta {
     pub xxh3: u64,
 }
 
-/// Writes a file of records. The record type is a matter of each [`RawWriter::push`], the width one of the file.
+/// Writes a file of records. The record type is a matter of each [`RawWriter::push`], the width one
+/// of the file.
 #[derive(Debug)]
 pub struct RawWriter {
     sink: Sink,
@@ -313,7 +315,8 @@ impl RawWriter {
         header[..8].copy_from_slice(MAGIC);
         header[8..12].copy_from_slice(&(R::BYTES as u32).to_le_bytes());
         sink.write_all(&header).map_err(|e| IoError::from_io(e, action, path))?;
-        // The block is assembled behind room for its own head, so that one write takes both to the disk.
+        // The block is assembled behind room for its own head, so that one write takes both to the
+        // disk.
         let mut block = Vec::with_capacity(8 + block_bytes);
         block.extend_from_slice(&[0; 8]);
         Ok(RawWriter { sink, width: R::BYTES, block, block_bytes, blocks: 0, records: 0 })
@@ -420,7 +423,8 @@ impl<R: Record, I: Read> RawReader<R, I> {
         })
     }
 
-    /// Replaces `out` by the next block of records; `false` at the end of the file. `bytes` is scratch.
+    /// Replaces `out` by the next block of records; `false` at the end of the file. `bytes` is
+    /// scratch.
     pub fn next_block(&mut self, bytes: &mut Vec<u8>, out: &mut Vec<R>) -> Result<bool, RawError> {
         out.clear();
         if self.done {
@@ -508,7 +512,8 @@ impl<R: Record> RawRecords<R> {
         }
     }
 
-    /// The next records, a block of them; `None` at the end. Do not mix with the iterator in the middle of a block.
+    /// The next records, a block of them; `None` at the end. Do not mix with the iterator in the
+    /// middle of a block.
     pub fn next_block(&mut self) -> Result<Option<&[R]>, RawError> {
         self.at = 0;
         loop {

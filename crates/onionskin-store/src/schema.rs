@@ -1,12 +1,14 @@
 //! The tables of the atlas: names, folders, columns and types.
 //!
-//! All integers are signed, because Spark neither reads nor writes unsigned Parquet columns well. Ids (`doc`, `site`, `src`,
-//! `dest`, ...) are 64 bits wide and hold values below 2^32; fingerprints are 64-bit integers with the same bits as the
-//! unsigned number, sketch minima 32-bit integers likewise.
+//! All integers are signed, because Spark neither reads nor writes unsigned Parquet columns well.
+//! Ids (`doc`, `site`, `src`, `dest`, ...) are 64 bits wide and hold values below 2^32;
+//! fingerprints are 64-bit integers with the same bits as the unsigned number, sketch minima 32-bit
+//! integers likewise.
 //!
-//! What we write has exactly these types. What we read may come from Spark, DuckDB or pandas, so readers also take narrower
-//! integers for ids, a variable list where we write a fixed-size one, any width of string, any unit of time, columns in any
-//! order, and columns we do not know. Anything else is an error that names table, column, the type found and the type wanted.
+//! What we write has exactly these types. What we read may come from Spark, DuckDB or pandas, so
+//! readers also take narrower integers for ids, a variable list where we write a fixed-size one,
+//! any width of string, any unit of time, columns in any order, and columns we do not know.
+//! Anything else is an error that names table, column, the type found and the type wanted.
 
 mod name;
 
@@ -33,7 +35,8 @@ macro_rules! names {
     ($($(#[$doc:meta])* $name:ident),+) => {$(
         $(#[$doc])*
         ///
-        /// Made of lower-case letters, digits, `-` and `_`, so that it can be a folder name everywhere.
+        /// Made of lower-case letters, digits, `-` and `_`, so that it can be a folder name
+        /// everywhere.
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name(String);
 
@@ -140,7 +143,8 @@ pub(crate) enum Layout {
 }
 
 impl Table {
-    /// The tables of the search for mirrors, which go when the pairs they were made from are replaced.
+    /// The tables of the search for mirrors, which go when the pairs they were made from are
+    /// replaced.
     pub const MIRRORS: [Table; 4] =
         [Table::Collections, Table::CollectionPages, Table::CollectionGroups, Table::UrlRules];
 
@@ -163,8 +167,8 @@ impl Table {
         }
     }
 
-    /// Rows in a row group. A fixed number for each table, never a matter of memory, so that the same rows give the same
-    /// bytes; chosen so that a row group is about ten megabytes.
+    /// Rows in a row group. A fixed number for each table, never a matter of memory, so that the
+    /// same rows give the same bytes; chosen so that a row group is about ten megabytes.
     pub fn row_group_rows(&self) -> usize {
         match self {
             Table::Documents => 64 << 10,
@@ -390,7 +394,8 @@ pub(crate) fn fit(found: &DataType, wanted: &DataType) -> Fit {
     if casts { Fit::Cast } else { Fit::Not }
 }
 
-/// Checks that `found` has every column of `table` with a type that fits, and gives their indices in the table's order.
+/// Checks that `found` has every column of `table` with a type that fits, and gives their indices
+/// in the table's order.
 pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<usize>, TableError> {
     let mut indices = Vec::new();
     for (wanted, _) in table.columns() {

@@ -1,7 +1,7 @@
 //! External merge sort of fixed-width records within a memory budget.
 //!
-//! The problem: more records than memory, wanted in order. The naive way is to hold them all and call `sort`; it is also
-//! what happens here as long as they fit.
+//! The problem: more records than memory, wanted in order. The naive way is to hold them all and
+//! call `sort`; it is also what happens here as long as they fit.
 //!
 //! ```text
 //! fits     push ─▶ [ buffer ]  sort ─▶ stream
@@ -11,10 +11,11 @@
 //!          push ─▶ [ buffer ]  sort ─▶ run 2 ┘
 //! ```
 //!
-//! Runs are [raw files](crate::raw), checksummed by block, so that a cut-off or changed run is an error with a file name and
-//! never a wrong result. When there are more runs than the budget has room for read buffers, the smallest are merged into
-//! one first. The budget counts the record buffer while pushing, and the read buffers of all open runs plus one block of
-//! raw bytes while merging; `peak_bytes` of the [`SortStats`] says what was really used.
+//! Runs are [raw files](crate::raw), checksummed by block, so that a cut-off or changed run is an
+//! error with a file name and never a wrong result. When there are more runs than the budget has
+//! room for read buffers, the smallest are merged into one first. The budget counts the record
+//! buffer while pushing, and the read buffers of all open runs plus one block of raw bytes while
+//! merging; `peak_bytes` of the [`SortStats`] says what was really used.
 //!
 //! ```
 //! use onionskin_store::MemoryBudget;
@@ -159,7 +160,8 @@ impl<R: Record> Sorter<R> {
     pub fn new(params: SortParams) -> Result<Sorter<R>, SortError> {
         let budget = params.memory.len();
         let width = size_of::<R>().max(R::BYTES).max(1);
-        // A sixteenth of the budget for a block leaves room for a merge of a dozen runs; large budgets get whole blocks.
+        // A sixteenth of the budget for a block leaves room for a merge of a dozen runs; large
+        // budgets get whole blocks.
         let block_records = ((budget / 16).min(BLOCK_BYTES) / width).max(1);
         // While a run is written, one encoded block is held beside the buffer.
         let for_buffer = budget.saturating_sub(block_records * R::BYTES);
@@ -243,8 +245,8 @@ impl<R: Record> Sorter<R> {
         if self.buffer.len() >= self.capacity {
             return self.spill();
         }
-        // Reserved at once and in whole: pages that are never touched cost nothing, while growing by doubling would hold
-        // two copies at the moment it matters most.
+        // Reserved at once and in whole: pages that are never touched cost nothing, while growing
+        // by doubling would hold two copies at the moment it matters most.
         let bytes = (self.capacity as u64).saturating_mul(size_of::<R>() as u64);
         self.buffer
             .try_reserve_exact(self.capacity - self.buffer.len())
@@ -301,19 +303,21 @@ impl<R: Record> Sorter<R> {
         Ok((writer, run))
     }
 
-    /// How many runs can be merged at once: a block of records for each, one block of raw bytes for all, and one for the
-    /// output. Two at least, else nothing would ever end.
+    /// How many runs can be merged at once: a block of records for each, one block of raw bytes for
+    /// all, and one for the output. Two at least, else nothing would ever end.
     fn fan_in(&self) -> usize {
         let per_run = self.block_records * size_of::<R>().max(1);
         let fixed = 2 * self.block_records * R::BYTES;
         (self.params.memory.len().saturating_sub(fixed) / per_run).clamp(2, MAX_FAN_IN)
     }
 
-    /// Merges the smallest runs into one: as few as leave a number that merges in full steps, `fan_in` at most.
+    /// Merges the smallest runs into one: as few as leave a number that merges in full steps,
+    /// `fan_in` at most.
     fn merge_smallest(&mut self, fan_in: usize) -> Result<(), SortError> {
         let surplus = (self.runs.len() - 1) % (fan_in - 1);
         let take = if surplus == 0 { fan_in } else { surplus + 1 };
-        // Largest first, so that the smallest are the tail. Equal sizes keep the order they were written in.
+        // Largest first, so that the smallest are the tail. Equal sizes keep the order they were
+        // written in.
         self.runs.sort_by_key(|run| std::cmp::Reverse(run.records));
         let tail = self.runs.split_off(self.runs.len() - take);
         let (mut writer, mut run) = self.create_run()?;

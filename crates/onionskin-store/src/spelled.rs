@@ -1,4 +1,5 @@
-//! Choices in JSON as people spell them: for types that print and parse, used with `#[serde(with)]`.
+//! Choices in JSON as people spell them: for types that print and parse, used with
+//! `#[serde(with)]`.
 
 use std::fmt::Display;
 use std::str::FromStr;

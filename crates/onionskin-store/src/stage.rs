@@ -1,14 +1,14 @@
 //! Stages: jobs that fill tables of an atlas step by step, and one driver for all of them.
 //!
-//! A stage says what it is (its identity, its tables, its steps) and does its own work. The driver does
-//! what every stage needs:
+//! A stage says what it is (its identity, its tables, its steps) and does its own work. The driver
+//! does what every stage needs:
 //!
 //! ```text
 //! memory check ─▶ lock and resume ─▶ step, commit, step, commit … ─▶ publish ─▶ costs
 //! ```
 //!
-//! A killed run resumes after the last commit, with the state that was committed. Steps that commit by
-//! themselves in between, with [`Work::commit`], resume in the middle.
+//! A killed run resumes after the last commit, with the state that was committed. Steps that commit
+//! by themselves in between, with [`Work::commit`], resume in the middle.
 
 use std::fmt;
 use std::path::Path;

@@ -1,21 +1,26 @@
 //! Crash-safe production of several tables at once.
 //!
-//! The naive way writes tables in place and hopes. A kill then leaves half a table that looks like a whole one, and hours of
-//! work are lost. Here a stage works in a folder of its own, `.staging/<stage>`, in steps:
+//! The naive way writes tables in place and hopes. A kill then leaves half a table that looks like
+//! a whole one, and hours of work are lost. Here a stage works in a folder of its own,
+//! `.staging/<stage>`, in steps:
 //!
 //! ```text
 //! push rows ─▶ open parts ─ commit ─▶ parts synced ─▶ one line in the journal, synced      (repeat)
 //!                           publish ─▶ parts renamed into the tables ─▶ manifest ─▶ .staging removed
 //! ```
 //!
-//! - Everything before the last line of the journal is safe; everything after it is thrown away by the next
-//!   [`Staging::open`], which gives the caller the state that was committed with that line.
-//! - Publishing can be interrupted anywhere: a part is either still here or already in its table, and the caller, told by its own
-//!   state that all is done, calls [`Staging::publish`] again. The manifest comes last, so the stage is there whole or not at all.
-//! - Parts are named by the number of the commit. A caller that commits at places which depend on the input alone, not on time,
-//!   memory or threads, gets the same files however often it was interrupted.
+//! - Everything before the last line of the journal is safe; everything after it is thrown away by
+//!   the next [`Staging::open`], which gives the caller the state that was committed with that
+//!   line.
+//! - Publishing can be interrupted anywhere: a part is either still here or already in its table,
+//!   and the caller, told by its own state that all is done, calls [`Staging::publish`] again. The
+//!   manifest comes last, so the stage is there whole or not at all.
+//! - Parts are named by the number of the commit. A caller that commits at places which depend on
+//!   the input alone, not on time, memory or threads, gets the same files however often it was
+//!   interrupted.
 //!
-//! An old result that is being replaced stays whole until publishing begins. Then it is taken out of the manifest first.
+//! An old result that is being replaced stays whole until publishing begins. Then it is taken out
+//! of the manifest first.
 
 mod journal;
 mod lock;
@@ -65,14 +70,16 @@ pub struct StageParams {
     pub stage: StageName,
     /// Whether it begins the atlas.
     pub kind: StageKind,
-    /// Identity of the job: everything that changes its result, such as inputs, recipe and seed. Work is resumed only by a job
-    /// with the same identity. An object makes the better error message: it can name the key that differs.
+    /// Identity of the job: everything that changes its result, such as inputs, recipe and seed.
+    /// Work is resumed only by a job with the same identity. An object makes the better error
+    /// message: it can name the key that differs.
     pub job: Value,
     /// The recipe, kept in the metadata of every file.
     pub recipe: String,
     /// The tables it makes. Those that get no rows are published as empty tables.
     pub tables: Vec<Table>,
-    /// Tables of later stages that were made from these. They go when the stage publishes something else than was there.
+    /// Tables of later stages that were made from these. They go when the stage publishes something
+    /// else than was there.
     pub voids: Vec<Table>,
     /// Whether it may replace a result that is there, or drop the unfinished work of another job.
     pub overwrite: bool,
@@ -278,7 +285,8 @@ macro_rules! part_accessors {
 }
 
 impl Staging {
-    /// Opens the folder of a stage and, where an earlier run of the same job stopped, what it had committed.
+    /// Opens the folder of a stage and, where an earlier run of the same job stopped, what it had
+    /// committed.
     ///
     /// Makes the folder of the atlas where it is missing, but not those above it.
     pub fn open(
@@ -332,7 +340,8 @@ impl Staging {
         Ok(PartWriter::create(self.params.storage.as_ref(), path, &params)?)
     }
 
-    /// The open work file of this name, begun where there is none: records that take part in commits and are not published.
+    /// The open work file of this name, begun where there is none: records that take part in
+    /// commits and are not published.
     pub fn raw<R: Record>(&mut self, name: &str) -> Result<RawPart<'_, R>, StagingError> {
         let undeclared = || StagingError::Undeclared { name: name.to_owned() };
         if !self.raw.contains_key(name) {
@@ -354,7 +363,8 @@ impl Staging {
         RawRecords::new(self.raw_files(name))
     }
 
-    /// The committed files of a work file, for [`RawRecords::new`]: to read it while the stage is being written to.
+    /// The committed files of a work file, for [`RawRecords::new`]: to read it while the stage is
+    /// being written to.
     pub fn raw_files(&self, name: &str) -> Vec<PathBuf> {
         let files = self.commits.iter().filter(|commit| commit.raw.iter().any(|entry| entry.name == name));
         files.map(|commit| raw_path(&self.stage_dir, name, commit.commit)).collect()
@@ -409,9 +419,11 @@ impl Staging {
         Some(Checkpoint { commits: self.commits.len() as u64, state: last.state.clone(), rows, records })
     }
 
-    /// Makes everything pushed so far safe, together with `state`, which a resumed run is given back.
+    /// Makes everything pushed so far safe, together with `state`, which a resumed run is given
+    /// back.
     ///
-    /// Commits must happen at places that depend on the input alone, or the files of an interrupted run will differ.
+    /// Commits must happen at places that depend on the input alone, or the files of an interrupted
+    /// run will differ.
     pub fn commit(&mut self, state: Value) -> Result<(), StagingError> {
         self.ensure_usable()?;
         // Any way out but the last leaves the open parts in an unknown state.
@@ -499,7 +511,8 @@ fn part_name(commit: u64) -> String {
     format!("part-{commit:05}.parquet")
 }
 
-/// Where a part of a table is until it is published. All are in one folder, so that a commit has one folder to sync.
+/// Where a part of a table is until it is published. All are in one folder, so that a commit has
+/// one folder to sync.
 fn part_path(stage_dir: &Path, table: &TableName, commit: u64) -> PathBuf {
     stage_dir.join(staged_name(table, &part_name(commit)))
 }

@@ -1,8 +1,8 @@
 //! The file operations that change something, behind a seam.
 //!
-//! Crash safety is a claim about the order of writes, syncs and renames. To test it, every such operation goes through
-//! [`Storage`], and the tests put a storage there that fails, or loses power, at the nth operation, for every n.
-//! Reading is not part of the seam.
+//! Crash safety is a claim about the order of writes, syncs and renames. To test it, every such
+//! operation goes through [`Storage`], and the tests put a storage there that fails, or loses
+//! power, at the nth operation, for every n. Reading is not part of the seam.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -87,7 +87,8 @@ impl Storage for Disk {
     }
 }
 
-/// Removes a folder and all in it, one operation of the seam at a time. Symbolic links are removed, not followed.
+/// Removes a folder and all in it, one operation of the seam at a time. Symbolic links are removed,
+/// not followed.
 pub(crate) fn remove_tree(storage: &dyn Storage, path: &Path) -> Result<(), IoError> {
     // A stack, not recursion: the depth of a folder is not ours to trust.
     let mut stack = vec![(path.to_owned(), false)];
@@ -125,7 +126,8 @@ fn sorted_entries(folder: &Path, entries: fs::ReadDir) -> Result<Vec<(PathBuf, b
     Ok(found)
 }
 
-/// Paths in a folder and whether each is a folder, in the order of their names; none when the folder is not there.
+/// Paths in a folder and whether each is a folder, in the order of their names; none when the
+/// folder is not there.
 pub(crate) fn list(folder: &Path) -> Result<Vec<(PathBuf, bool)>, IoError> {
     match fs::read_dir(folder) {
         Ok(entries) => sorted_entries(folder, entries),
@@ -134,8 +136,8 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<(PathBuf, bool)>, IoError> {
     }
 }
 
-/// Replaces a small file so that readers see the old bytes or the new ones, never a mixture: written beside it under
-/// another name, synced, renamed, and the folder synced.
+/// Replaces a small file so that readers see the old bytes or the new ones, never a mixture:
+/// written beside it under another name, synced, renamed, and the folder synced.
 pub(crate) fn replace_file(storage: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<(), IoError> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".tmp");
@@ -151,7 +153,8 @@ pub(crate) fn replace_file(storage: &dyn Storage, path: &Path, bytes: &[u8]) -> 
     storage.sync_dir(folder).map_err(|e| IoError::new("syncing", folder, e))
 }
 
-/// A file being written that knows its length and checksum, and whose errors say what was being written where.
+/// A file being written that knows its length and checksum, and whose errors say what was being
+/// written where.
 pub(crate) struct Sink {
     file: Box<dyn StorageFile>,
     path: PathBuf,

@@ -1,13 +1,15 @@
-//! Tables as Parquet files: writers that give the same bytes for the same rows, readers that trust nothing.
+//! Tables as Parquet files: writers that give the same bytes for the same rows, readers that trust
+//! nothing.
 //!
-//! A table is a list of files, its parts, each written by one [`PartWriter`]. A [`RowWriter`] gathers
-//! rows into batches of a fixed number of rows; nothing about a file depends on memory, time or threads.
-//! A [`RowReader`] or [`BatchReader`] goes through all parts of a table in order, one batch in memory at
-//! a time. Tables of many narrow rows (links, chunks, sketches, features) have readers and writers of
-//! their own, by columns.
+//! A table is a list of files, its parts, each written by one [`PartWriter`]. A [`RowWriter`]
+//! gathers rows into batches of a fixed number of rows; nothing about a file depends on memory,
+//! time or threads. A [`RowReader`] or [`BatchReader`] goes through all parts of a table in order,
+//! one batch in memory at a time. Tables of many narrow rows (links, chunks, sketches, features)
+//! have readers and writers of their own, by columns.
 //!
-//! Files may be damaged, or come from other programs. The Parquet decoder checks much but not all of what it reads, and
-//! can panic; here such a panic is caught and becomes [`TableError::Damaged`] with the name of the file.
+//! Files may be damaged, or come from other programs. The Parquet decoder checks much but not all
+//! of what it reads, and can panic; here such a panic is caught and becomes [`TableError::Damaged`]
+//! with the name of the file.
 
 mod documents;
 mod mirror;

@@ -1,7 +1,8 @@
 //! Every parser of this crate as a function of bytes.
 //!
-//! Each of these reads all of its input as far as it goes, and must answer every sequence of bytes with a value or an error:
-//! no panic, no endless loop, no memory in proportion to what the bytes claim. They exist for fuzzing and for the tests.
+//! Each of these reads all of its input as far as it goes, and must answer every sequence of bytes
+//! with a value or an error: no panic, no endless loop, no memory in proportion to what the bytes
+//! claim. They exist for fuzzing and for the tests.
 
 use std::path::Path;
 
@@ -32,7 +33,8 @@ pub fn raw<R: Record>(bytes: &[u8]) -> Result<u64, RawError> {
     Ok(records)
 }
 
-/// Reads a Parquet file as a table through its typed reader, where it has one, and counts the rows (documents, for chunks).
+/// Reads a Parquet file as a table through its typed reader, where it has one, and counts the rows
+/// (documents, for chunks).
 pub fn table(table: &Table, bytes: &[u8]) -> Result<u64, TableError> {
     let input = [Input::Bytes("bytes.parquet".to_owned(), Bytes::copy_from_slice(bytes))];
     let mut rows = 0;

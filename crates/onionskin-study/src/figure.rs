@@ -1,6 +1,7 @@
 //! Figures as SVG and PNG, drawn from numbers that anybody can have as JSON or CSV.
 //!
-//! A figure is a description; it is drawn when it is asked for, for a file or for a page that has colours of its own. The same numbers give the same bytes.
+//! A figure is a description; it is drawn when it is asked for, for a file or for a page that has
+//! colours of its own. The same numbers give the same bytes.
 
 use kuva::prelude::*;
 use kuva::render::layout::AxisLabelOverlap;
@@ -116,7 +117,8 @@ pub struct CollectionPoint {
     pub kind: String,
 }
 
-/// Colours that are told apart without seeing red and green, in grey, and on light and dark (after Okabe and Ito).
+/// Colours that are told apart without seeing red and green, in grey, and on light and dark (after
+/// Okabe and Ito).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f"];
 /// Collections that get their names written beside them.
 const LABELLED: usize = 12;
@@ -166,7 +168,8 @@ fn colour(nth: usize) -> &'static str {
     COLOURS[nth % COLOURS.len()]
 }
 
-/// The library forgets to end the groups that it makes for the words of bars side by side, so that everything after them is clipped like the bars.
+/// The library forgets to end the groups that it makes for the words of bars side by side, so that
+/// everything after them is clipped like the bars.
 fn close_tips(svg: &str) -> String {
     const TIP: &str = "</title><rect ";
     if svg.matches("<g").count() - svg.matches("</g>").count() != svg.matches(TIP).count() {
@@ -184,8 +187,9 @@ fn close_tips(svg: &str) -> String {
     out
 }
 
-/// The library numbers what clips by a counter of the process. Here numbers begin at 1 in every picture, so that the same numbers give the same bytes, and
-/// carry the name of the figure, so that they are not those of another on the same page.
+/// The library numbers what clips by a counter of the process. Here numbers begin at 1 in every
+/// picture, so that the same numbers give the same bytes, and carry the name of the figure, so that
+/// they are not those of another on the same page.
 fn renumber(svg: &str, id: &str) -> String {
     const NAME: &str = "kuva-clip-";
     let mut known: Vec<&str> = Vec::new();
@@ -249,7 +253,8 @@ fn ticks() -> TickFormat {
     TickFormat::Custom(std::sync::Arc::new(short))
 }
 
-/// What the colours mean. Said in so many words, since the library guesses how much room the names take, and takes a group of bars for one.
+/// What the colours mean. Said in so many words, since the library guesses how much room the names
+/// take, and takes a group of bars for one.
 fn legend<'a>(series: impl Iterator<Item = (&'a str, LegendShape, bool)>) -> Vec<LegendEntry> {
     let entry = |(nth, (name, shape, dashed)): (usize, (&str, LegendShape, bool))| LegendEntry {
         label: plain(name),
@@ -369,7 +374,8 @@ fn nothing() -> Plot {
     ScatterPlot::new().with_data(vec![(1.0, 1.0)]).with_size(0.0).into()
 }
 
-/// Where there are too many sizes to draw, those that are close to each other, on a logarithmic scale, become one point with their mean count.
+/// Where there are too many sizes to draw, those that are close to each other, on a logarithmic
+/// scale, become one point with their mean count.
 fn thinned(points: &[(u64, u64)]) -> Vec<(u64, f64)> {
     if points.len() <= MOST_POINTS {
         return points.iter().map(|(size, count)| (*size, *count as f64)).collect();
@@ -416,8 +422,8 @@ impl Lines {
     }
 }
 
-/// Cardinality of each collection against its size, on logarithmic axes, the large ones with their names (Cho et al. 2000, figure 12). Below the line
-/// at ten pages is noise.
+/// Cardinality of each collection against its size, on logarithmic axes, the large ones with their
+/// names (Cho et al. 2000, figure 12). Below the line at ten pages is noise.
 fn collections(points: &[CollectionPoint]) -> (Vec<Plot>, Layout) {
     let mut order: Vec<usize> = (0..points.len()).collect();
     let weight = |at: &usize| points[*at].cardinality.saturating_mul(points[*at].size);
@@ -450,7 +456,8 @@ fn collections(points: &[CollectionPoint]) -> (Vec<Plot>, Layout) {
         plots.push(scatter.into());
     }
     if !labelled.is_empty() {
-        // Names are a series of their own, without marks: within one series they keep out of each other's way.
+        // Names are a series of their own, without marks: within one series they keep out of each
+        // other's way.
         let names = ScatterPlot::new()
             .with_data(labelled.iter().map(|at| (points[*at].cardinality as f64, points[*at].size as f64)))
             .with_size(0.0)

@@ -32,17 +32,20 @@ pub struct Findings {
     pub levels: Vec<Level>,
     /// The level of the search that later stages use: the one that is told of where only one is.
     pub main: usize,
-    /// Near-duplicates by shingle paragraphs, exact copies included: percentage, documents. From the highest percentage on.
+    /// Near-duplicates by shingle paragraphs, exact copies included: percentage, documents. From
+    /// the highest percentage on.
     pub near: Vec<(u32, u64)>,
     /// How the web hangs together; `None` without links.
     pub parts: Option<WebParts>,
     /// Sites by how much of them is copied at the main level, most duplicates first.
     pub copied_sites: Vec<CopiedSite>,
-    /// How many sites have copied documents up to a quarter, a half and so on: none, up to 25, 50, 75, less than 100, 100 %.
+    /// How many sites have copied documents up to a quarter, a half and so on: none, up to 25, 50,
+    /// 75, less than 100, 100 %.
     pub site_shares: [u64; 6],
     /// Replicated collections; `None` when they were not looked for.
     pub collections: Option<Collections>,
-    /// What the last search says of its own recall, with the number of documents it was measured on.
+    /// What the last search says of its own recall, with the number of documents it was measured
+    /// on.
     pub recall: Option<(u64, [f64; 3])>,
     /// An earlier web whose growth is a yardstick.
     pub reference: Option<(String, Reference)>,

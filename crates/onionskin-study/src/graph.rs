@@ -1,15 +1,16 @@
-//! The links of a web by the document they leave, and what follows from them: [the bow tie](bow_tie) and [crawls](crawl).
+//! The links of a web by the document they leave, and what follows from them: [the bow
+//! tie](bow_tie) and [crawls](crawl).
 //!
-//! The naive way is a vector of neighbours for every document. Here all targets are in one row, and every document has a place in it: eight
-//! bytes a document and four a link.
+//! The naive way is a vector of neighbours for every document. Here all targets are in one row, and
+//! every document has a place in it: eight bytes a document and four a link.
 //!
 //! ```text
 //! offsets   0   2   2   3          document 0 links to 1 and 2, document 1 to nothing, document 2 to 0
 //! targets   1 2 | | 0
 //! ```
 //!
-//! Where that does not fit, the targets are a file that is read by place, some at a time. Answers are the same; walks that jump about cost one read
-//! of a file for each document that they come to.
+//! Where that does not fit, the targets are a file that is read by place, some at a time. Answers
+//! are the same; walks that jump about cost one read of a file for each document that they come to.
 
 mod bow_tie;
 mod crawl;
@@ -30,7 +31,8 @@ pub use crawl::{Crawl, crawl};
 
 /// Targets that are read at once when a walk goes on where it was: 64 KiB.
 const AHEAD: u64 = 16 << 10;
-/// Targets that are read at once when it jumped: a page of memory, since most of more would be thrown away.
+/// Targets that are read at once when it jumped: a page of memory, since most of more would be
+/// thrown away.
 const JUMP: u64 = 1 << 10;
 /// Targets that are written at once.
 const WRITE_BYTES: usize = 256 << 10;
@@ -111,10 +113,12 @@ enum Targets {
 }
 
 impl LinkGraph {
-    /// Takes the links between documents below `nodes`, which come sorted by source and target; a link that comes twice counts once.
+    /// Takes the links between documents below `nodes`, which come sorted by source and target; a
+    /// link that comes twice counts once.
     ///
-    /// Targets stay in memory while they and the eight bytes a document that are always there fit `limit_bytes`; else they are a file in
-    /// `work_dir`, which is made when needed. The file goes when the graph does.
+    /// Targets stay in memory while they and the eight bytes a document that are always there fit
+    /// `limit_bytes`; else they are a file in `work_dir`, which is made when needed. The file goes
+    /// when the graph does.
     pub fn build<E: Into<GraphError>>(
         nodes: u32,
         links: impl IntoIterator<Item = Result<(DocId, DocId), E>>,
@@ -192,8 +196,8 @@ impl LinkGraph {
         }
     }
 
-    /// Some of the targets from the `skip`th on; none when there are no more. A walk that comes back to a document many times
-    /// does not read all of its links every time.
+    /// Some of the targets from the `skip`th on; none when there are no more. A walk that comes
+    /// back to a document many times does not read all of its links every time.
     fn some_targets(&mut self, node: DocId, skip: u32) -> Result<&[DocId], GraphError> {
         let range = self.range(node)?;
         let start = (range.start + u64::from(skip)).min(range.end);

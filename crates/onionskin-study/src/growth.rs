@@ -1,17 +1,20 @@
-//! How clusters and duplicates grow with the iterations of a search, and what the first ones say of the end (Pereira et al. 2006, section 4.2).
+//! How clusters and duplicates grow with the iterations of a search, and what the first ones say of
+//! the end (Pereira et al. 2006, section 4.2).
 //!
-//! The paper compares one subcollection after the other with everything. After an iteration all clusters are known, whole, that have a member in one of the
-//! subcollections so far. So nothing has to be run again to draw the curve: the size of each cluster and the first subcollection that one of its
-//! members is in are enough.
+//! The paper compares one subcollection after the other with everything. After an iteration all
+//! clusters are known, whole, that have a member in one of the subcollections so far. So nothing
+//! has to be run again to draw the curve: the size of each cluster and the first subcollection that
+//! one of its members is in are enough.
 //!
 //! ```text
 //! subcollection   0     1     2     3          after iteration 1: the cluster a, 3 documents, 2 duplicates
 //!                a c   a b    a   b c          after iteration 2: a and b and c, as many as there will ever be
 //! ```
 //!
-//! Here documents are [dealt out by chance](subcollection), each by itself. Then it is known how often a cluster of some size is missed, and a count of
-//! what was found can be made one of what there is, with an interval; the paper needs another collection for that, and so
-//! does [`Growth::estimate_from`].
+//! Here documents are [dealt out by chance](subcollection), each by itself. Then it is known how
+//! often a cluster of some size is missed, and a count of what was found can be made one of what
+//! there is, with an interval; the paper needs another collection for that, and so does
+//! [`Growth::estimate_from`].
 
 use std::collections::BTreeMap;
 
@@ -44,7 +47,8 @@ pub struct Estimate {
     pub share: Interval,
 }
 
-/// The growth of a complete search as shares of its end: what another search is [judged by](Growth::estimate_from).
+/// The growth of a complete search as shares of its end: what another search is [judged
+/// by](Growth::estimate_from).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reference {
     /// The share of all clusters that were known after each iteration, from the first on.
@@ -81,7 +85,8 @@ pub struct Guess {
 pub struct Growth {
     documents: u64,
     of: u32,
-    /// How many clusters of a size have their first member in a subcollection: as many numbers as there are different ones.
+    /// How many clusters of a size have their first member in a subcollection: as many numbers as
+    /// there are different ones.
     found: BTreeMap<(u32, u64), u64>,
 }
 
@@ -91,7 +96,8 @@ impl Growth {
         Growth { documents, of: of.max(1), found: BTreeMap::new() }
     }
 
-    /// A cluster of `size` documents, all of them counted, and the lowest subcollection that one of them is in. A document by itself is no cluster.
+    /// A cluster of `size` documents, all of them counted, and the lowest subcollection that one of
+    /// them is in. A document by itself is no cluster.
     pub fn add(&mut self, size: u64, first_subcollection: u32) {
         if size > 1 {
             *self.found.entry((first_subcollection, size)).or_default() += 1;
@@ -154,10 +160,13 @@ impl Growth {
 
     /// What there will be at the end, from what the first iterations found.
     ///
-    /// After a fraction f of the iterations a cluster of k documents is found with probability 1 − (1−f)^k. What is found counts as often as it
-    /// would have been missed on average (Horvitz and Thompson 1952), which is right on average for any distribution of sizes; the variance has the usual
-    /// unbiased estimate. Intervals are those of Wilson's score: what may still be missing is taken to be pairs, so that an upper end is above what was found
-    /// even where nothing was. No end leaves what is possible, and after all iterations both ends are the number itself.
+    /// After a fraction f of the iterations a cluster of k documents is found with probability 1 −
+    /// (1−f)^k. What is found counts as often as it would have been missed on average (Horvitz and
+    /// Thompson 1952), which is right on average for any distribution of sizes; the variance has
+    /// the usual unbiased estimate. Intervals are those of Wilson's score: what may still be
+    /// missing is taken to be pairs, so that an upper end is above what was found even where
+    /// nothing was. No end leaves what is possible, and after all iterations both ends are the
+    /// number itself.
     pub fn estimate(&self, iterations: u32) -> Estimate {
         let sample = Sample::new(iterations, self.of);
         let [mut duplicates, mut clusters, mut clustered] = [sample; 3];
@@ -189,8 +198,10 @@ impl Growth {
         }
     }
 
-    /// The paper's own way: what was found after some iterations is taken to be the same share of the end as it was in an earlier collection after the same
-    /// fraction of its iterations. Between two iterations of that one it is a straight line. `None` where the reference says nothing.
+    /// The paper's own way: what was found after some iterations is taken to be the same share of
+    /// the end as it was in an earlier collection after the same fraction of its iterations.
+    /// Between two iterations of that one it is a straight line. `None` where the reference says
+    /// nothing.
     pub fn estimate_from(&self, reference: &Reference, iterations: u32) -> Option<Guess> {
         let fraction = f64::from(iterations.min(self.of)) / f64::from(self.of);
         let Point { clusters, duplicates, .. } = self.at(iterations);

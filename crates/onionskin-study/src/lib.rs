@@ -1,4 +1,5 @@
-//! How much is copied, where, and how large it all is: parts of a web, how copies are spread over it, figures, reports, sizes.
+//! How much is copied, where, and how large it all is: parts of a web, how copies are spread over
+//! it, figures, reports, sizes.
 
 pub mod figure;
 pub mod findings;

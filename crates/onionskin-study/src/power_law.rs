@@ -1,14 +1,17 @@
-//! The exponent of a distribution with a long tail: how many clusters have how many documents (Pereira et al. 2006, figures 2 to 4).
+//! The exponent of a distribution with a long tail: how many clusters have how many documents
+//! (Pereira et al. 2006, figures 2 to 4).
 //!
-//! The naive way is a straight line through the points in a log-log plot. It weighs the few large clusters as much as the many small ones and
-//! is wrong by more than it says. Here the exponent is the one under which the sizes are most likely, for sizes that are whole
-//! numbers: p(x) = x^−α / ζ(α, least), with Hurwitz's zeta function (Clauset, Shalizi and Newman 2009, section 3).
+//! The naive way is a straight line through the points in a log-log plot. It weighs the few large
+//! clusters as much as the many small ones and is wrong by more than it says. Here the exponent is
+//! the one under which the sizes are most likely, for sizes that are whole numbers: p(x) = x^−α /
+//! ζ(α, least), with Hurwitz's zeta function (Clauset, Shalizi and Newman 2009, section 3).
 
 /// Clusters that a fit needs at least.
 const LEAST_CLUSTERS: u64 = 10;
 /// Exponents above this say that there is no tail.
 const HIGHEST: f64 = 100.0;
-/// The step of numeric derivatives: small against exponents, and its square large against what 64 bits lose.
+/// The step of numeric derivatives: small against exponents, and its square large against what 64
+/// bits lose.
 const STEP: f64 = 1e-3;
 
 /// A fitted power law.
@@ -22,7 +25,8 @@ pub struct PowerLaw {
     pub least: u64,
     /// Clusters in the fit.
     pub tail: u64,
-    /// The largest distance between the distribution and the fitted one (Kolmogorov and Smirnov): 0 is a perfect fit.
+    /// The largest distance between the distribution and the fitted one (Kolmogorov and Smirnov): 0
+    /// is a perfect fit.
     pub ks: f64,
 }
 
@@ -46,8 +50,9 @@ impl PowerLaw {
     }
 }
 
-/// Fits the sizes from `least` on (1 at least); `histogram` has sizes and how many clusters have them, in any order. `None` for fewer than ten clusters, or where all are
-/// of one size or so nearly that there is no tail.
+/// Fits the sizes from `least` on (1 at least); `histogram` has sizes and how many clusters have
+/// them, in any order. `None` for fewer than ten clusters, or where all are of one size or so
+/// nearly that there is no tail.
 ///
 /// ```
 /// use onionskin_study::power_law::fit;
@@ -70,7 +75,8 @@ pub fn fit(histogram: &[(u64, u64)], least: u64) -> Option<PowerLaw> {
     // Sizes as multiples of the least, so that nothing is too small for a float.
     let sum: f64 = sizes.iter().map(|(size, count)| *count as f64 * (*size as f64 / least as f64).ln()).sum();
     let mean = sum / tail as f64;
-    // The derivative of the likelihood is what the mean of the logarithms lacks; it rises with the exponent, from infinity below.
+    // The derivative of the likelihood is what the mean of the logarithms lacks; it rises with the
+    // exponent, from infinity below.
     let lacks = |exponent: f64| {
         mean + (ln_scaled_zeta(exponent + STEP, least) - ln_scaled_zeta(exponent - STEP, least))
             / (2.0 * STEP)
@@ -94,7 +100,8 @@ pub fn fit(histogram: &[(u64, u64)], least: u64) -> Option<PowerLaw> {
     Some(law)
 }
 
-/// The largest distance between two distribution functions. Between two sizes that are there, it is largest at an end.
+/// The largest distance between two distribution functions. Between two sizes that are there, it is
+/// largest at an end.
 fn distance(law: &PowerLaw, sizes: &[(u64, u64)]) -> f64 {
     let mut largest: f64 = 0.0;
     let mut seen = 0;
@@ -108,14 +115,17 @@ fn distance(law: &PowerLaw, sizes: &[(u64, u64)]) -> f64 {
     largest
 }
 
-/// Hurwitz's zeta function: the sum of (k + q)^−s over all k from 0 on, for s above 1 and q of at least 1.
+/// Hurwitz's zeta function: the sum of (k + q)^−s over all k from 0 on, for s above 1 and q of at
+/// least 1.
 pub fn hurwitz_zeta(s: f64, q: u64) -> f64 {
     (ln_scaled_zeta(s, q) - s * (q as f64).ln()).exp()
 }
 
-/// The logarithm of q^s ζ(s, q), which is the sum of (1 + k/q)^−s: never too small or too large for a float.
+/// The logarithm of q^s ζ(s, q), which is the sum of (1 + k/q)^−s: never too small or too large for
+/// a float.
 ///
-/// The first terms one by one, the rest by the formula of Euler and Maclaurin, whose terms fall fast once k + q is larger than s.
+/// The first terms one by one, the rest by the formula of Euler and Maclaurin, whose terms fall
+/// fast once k + q is larger than s.
 fn ln_scaled_zeta(s: f64, q: u64) -> f64 {
     /// B(2j) / (2j)!, for j from 1 on.
     const BERNOULLI: [f64; 5] =

@@ -1,7 +1,9 @@
-//! How often documents are replicated, and where (Shivakumar and Garcia-Molina 1998, figure 1; Pereira et al. 2006, tables 2 to 6).
+//! How often documents are replicated, and where (Shivakumar and Garcia-Molina 1998, figure 1;
+//! Pereira et al. 2006, tables 2 to 6).
 //!
-//! The naive way keeps the members of every cluster. Here documents in clusters come sorted by cluster, site and number, once, and everything is counted
-//! as they go by: one cluster at a time, and of that only how many documents each of its sites has.
+//! The naive way keeps the members of every cluster. Here documents in clusters come sorted by
+//! cluster, site and number, once, and everything is counted as they go by: one cluster at a time,
+//! and of that only how many documents each of its sites has.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -10,7 +12,8 @@ use onionskin_core::{DocId, SiteId};
 use crate::graph::Part;
 use crate::growth::{Growth, subcollection};
 
-/// Lower ends of the classes by number of replicas, the document itself counted (Shivakumar and Garcia-Molina 1998, figure 1).
+/// Lower ends of the classes by number of replicas, the document itself counted (Shivakumar and
+/// Garcia-Molina 1998, figure 1).
 pub const REPLICA_CLASSES: [u64; 8] = [1, 2, 3, 6, 11, 101, 1_001, 10_001];
 /// Lower ends of the classes of clusters by size.
 pub const SIZE_CLASSES: [u64; 5] = [2, 3, 11, 101, 1_001];
@@ -223,7 +226,8 @@ struct Open {
 }
 
 impl Tally {
-    /// Begins. `texts` and `connected_texts` are documents that have a text, everywhere and where a crawl comes; subcollections are `of` many, drawn by `seed`.
+    /// Begins. `texts` and `connected_texts` are documents that have a text, everywhere and where a
+    /// crawl comes; subcollections are `of` many, drawn by `seed`.
     pub fn new(texts: u64, connected_texts: u64, of: u32, seed: u64) -> Tally {
         let documents = |documents: u64| PartCounts { documents, ..PartCounts::default() };
         Tally {
@@ -253,14 +257,16 @@ impl Tally {
         self
     }
 
-    /// A document of the cluster of `original`. All of one cluster come one after the other, and in it all of one site.
+    /// A document of the cluster of `original`. All of one cluster come one after the other, and in
+    /// it all of one site.
     pub fn member(&mut self, original: DocId, member: Member) {
         if self.open.as_ref().is_some_and(|open| open.original != original) {
             self.close();
         }
         let counts = &mut self.counts;
         if !member.has_text {
-            // A record that only says that a text was met again: no document of its own until it is a copy.
+            // A record that only says that a text was met again: no document of its own until it is
+            // a copy.
             counts.whole.documents += 1;
             let part = if member.connected { &mut counts.connected } else { &mut counts.disconnected };
             part.documents += 1;

@@ -1,7 +1,8 @@
-//! A report as sections of sentences, figures and tables, and its spellings: one HTML file, JSON, CSV.
+//! A report as sections of sentences, figures and tables, and its spellings: one HTML file, JSON,
+//! CSV.
 //!
-//! What a report says is put together once, as a [`Document`]; every spelling is made from it, so that the page, the files for programs and the
-//! pictures tell the same numbers.
+//! What a report says is put together once, as a [`Document`]; every spelling is made from it, so
+//! that the page, the files for programs and the pictures tell the same numbers.
 
 mod changes;
 mod files;

@@ -1,15 +1,18 @@
 //! How big one crawl, index or search engine is against another.
 //!
-//! The problem: |x| / |y| for two sets of pages that nobody can list. The naive way is to list them. Bharat and Broder (1998) need
-//! only two things of each: a random page of it, and whether it has a given page. Let `f_xy` be the share of x that y has as
-//! well. Both `f_xy |x|` and `f_yx |y|` are what the two share, so |x| / |y| = f_yx / f_xy.
+//! The problem: |x| / |y| for two sets of pages that nobody can list. The naive way is to list
+//! them. Bharat and Broder (1998) need only two things of each: a random page of it, and whether it
+//! has a given page. Let `f_xy` be the share of x that y has as well. Both `f_xy |x|` and
+//! `f_yx |y|` are what the two share, so |x| / |y| = f_yx / f_xy.
 //!
-//! A [`Member`] is what can be sampled and asked; [`measure`] does both, and [`overlap::estimate`] makes sizes of the answers.
-//! [`engine`] makes a member of anything that answers queries. Members by content, by address, in memory, on disk or behind a network
-//! differ in their `Member` alone, so that an index of another kind needs that trait and nothing else.
+//! A [`Member`] is what can be sampled and asked; [`measure`] does both, and [`overlap::estimate`]
+//! makes sizes of the answers. [`engine`] makes a member of anything that answers queries. Members
+//! by content, by address, in memory, on disk or behind a network differ in their `Member` alone,
+//! so that an index of another kind needs that trait and nothing else.
 //!
-//! Three other methods of the same lecture stand beside it: [`searches`] out of a query log, [`addresses`] that were tried at
-//! random, and a random [`walk`]. Each knows its [`bias`]es, and whoever prints a number prints them too.
+//! Three other methods of the same lecture stand beside it: [`searches`] out of a query log,
+//! [`addresses`] that were tried at random, and a random [`walk`]. Each knows its [`bias`]es, and
+//! whoever prints a number prints them too.
 
 pub mod addresses;
 pub mod bias;
@@ -38,7 +41,8 @@ use onionskin_core::sketch::estimate_resemblance;
 pub struct Page {
     /// Its address, in one spelling.
     pub url: Option<String>,
-    /// The fingerprint of its text; `None` when it is empty or not known. A page without one is equal to no other.
+    /// The fingerprint of its text; `None` when it is empty or not known. A page without one is
+    /// equal to no other.
     pub text_fp: Option<u64>,
     /// The sketch of its text, where near copies count.
     pub sketch: Option<Vec<u32>>,
@@ -92,7 +96,8 @@ pub enum Presence {
 pub struct Sampled {
     /// The page.
     pub page: Page,
-    /// How many times more rarely than others such a page is drawn: samples count by their weight. Above 0.
+    /// How many times more rarely than others such a page is drawn: samples count by their weight.
+    /// Above 0.
     pub weight: f64,
 }
 
@@ -107,7 +112,8 @@ pub struct Effort {
     pub queries: u64,
     /// Random queries without a result.
     pub empty_queries: u64,
-    /// Random queries with as many results as could be fetched, or more: ranking decides what is seen of those, so they are thrown away.
+    /// Random queries with as many results as could be fetched, or more: ranking decides what is
+    /// seen of those, so they are thrown away.
     pub cut_queries: u64,
     /// Sampled pages whose words were not to be had, or that have not the words they were found by.
     pub dropped_pages: u64,
@@ -147,7 +153,8 @@ pub trait Member {
     /// Whether it has each of the pages, in their order.
     ///
     /// # Errors
-    /// When it cannot be read. A page that cannot be checked is [`Presence::Unknown`], not an error.
+    /// When it cannot be read. A page that cannot be checked is [`Presence::Unknown`], not an
+    /// error.
     fn contains(&mut self, pages: &[Page]) -> Result<Vec<Presence>, MemberFailure>;
 
     /// What it went through so far.
@@ -216,12 +223,14 @@ pub enum MeasureError {
     },
 }
 
-/// Members that can be compared at once: parts of the union are numbered by the bits of a word, and there are twice as many with each.
+/// Members that can be compared at once: parts of the union are numbered by the bits of a word, and
+/// there are twice as many with each.
 pub const MOST_MEMBERS: usize = 16;
 
 /// Samples every member and checks every sampled page in every other.
 ///
-/// The samples of different members come from different seeds: pages that were drawn together would make errors that no interval knows.
+/// The samples of different members come from different seeds: pages that were drawn together would
+/// make errors that no interval knows.
 ///
 /// # Errors
 ///
@@ -255,7 +264,8 @@ pub fn measure(
     }
     for (at, member) in members.iter_mut().enumerate() {
         hear(&format!("checking in {}", member.name()));
-        // One batch for each member, since a crawl on disk answers a thousand questions in the same pass as one.
+        // One batch for each member, since a crawl on disk answers a thousand questions in the same
+        // pass as one.
         let mut pages: Vec<Page> = Vec::new();
         for (_, sample) in samples.iter().enumerate().filter(|(of, _)| *of != at) {
             pages.extend(sample.pages.iter().map(|sampled| sampled.page.clone()));

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Two bytes per document and 32 per site stay in memory, and thirty per document while links are
-//! followed. Links are in memory if they fit, otherwise in a file. Clusters are counted as they come
-//! out of a sort.
+//! followed. Links are in memory if they fit, otherwise in a file. Clusters are counted as they
+//! come out of a sort.
 
 mod compare;
 mod lists;
@@ -44,7 +44,8 @@ pub struct ReportParams {
     pub output: PathBuf,
     /// Draw PNG figures beside the SVG ones.
     pub png: bool,
-    /// Addresses where the simulated crawl begins; in the largest strongly connected component when there are none.
+    /// Addresses where the simulated crawl begins; in the largest strongly connected component when
+    /// there are none.
     pub seeds: Vec<String>,
     /// An earlier atlas whose growth is the yardstick of this one's.
     pub reference: Option<PathBuf>,
@@ -133,7 +134,8 @@ pub enum ReportError {
 
 /// Memory that does not grow.
 const FIXED_BYTES: u64 = 48 << 20;
-/// Bytes a document while links are walked: places of its links, what the bow tie needs, part, bits. Vectors that have just grown may have twice as much.
+/// Bytes a document while links are walked: places of its links, what the bow tie needs, part,
+/// bits. Vectors that have just grown may have twice as much.
 const WALK_BYTES: u64 = 8 + 20 + 2;
 
 /// What is counted of documents.
@@ -529,7 +531,8 @@ fn recall_of(atlas: &Atlas) -> Result<Option<(u64, [f64; 3])>, ReportError> {
     Ok(recall.and_then(|recall| Some((recall.sampled, recall.connected?.into()))))
 }
 
-/// Sites by the share of their documents that are in clusters: none, up to a quarter, a half, three quarters, less than all, all.
+/// Sites by the share of their documents that are in clusters: none, up to a quarter, a half, three
+/// quarters, less than all, all.
 fn site_shares(sites: &[SiteCounts]) -> [u64; 6] {
     let mut shares = [0; 6];
     for site in sites {

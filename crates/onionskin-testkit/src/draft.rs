@@ -1,7 +1,8 @@
 //! A page's text before it is written: words by number, with their punctuation, in blocks.
 //!
-//! Plain text and HTML are two ways of writing the same draft, so that what a reader of the HTML sees, word for word,
-//! is what the plain text says. Links and markup add no visible word: a link wraps a word that is there anyway.
+//! Plain text and HTML are two ways of writing the same draft, so that what a reader of the HTML
+//! sees, word for word, is what the plain text says. Links and markup add no visible word: a link
+//! wraps a word that is there anyway.
 
 use crate::{
     naive,
@@ -122,12 +123,14 @@ impl Draft {
         self.end_block(kind);
     }
 
-    /// Adds a page's own text of exactly `n` words: a title with `topic` in it, paragraphs, headings, lists.
+    /// Adds a page's own text of exactly `n` words: a title with `topic` in it, paragraphs,
+    /// headings, lists.
     pub(crate) fn prose(&mut self, vocabulary: &Vocabulary, rng: &mut Dice, n: u32, topic: Extra) {
         if n == 0 {
             return;
         }
-        // A very short text is one sentence with its topic in the middle, where most shingles see it.
+        // A very short text is one sentence with its topic in the middle, where most shingles see
+        // it.
         let (title, short) = if n < 12 { (n, true) } else { (rng.between(2, 6), false) };
         let place = if short { n / 2 } else { rng.between(0, title - 1) };
         for position in 0..title {
@@ -321,12 +324,13 @@ pub(crate) fn push_number(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[first..]);
 }
 
-/// Chooses which words of `n` to replace so that exactly `changed` of the `w`-shingles contain a replaced one, spread
-/// over the whole text.
+/// Chooses which words of `n` to replace so that exactly `changed` of the `w`-shingles contain a
+/// replaced one, spread over the whole text.
 ///
-/// A single replaced word in the open touches `w` shingles, a run of `m` touches `m + w - 1`, and one near the start
-/// fewer. So the touched shingles are laid out as separate runs, each as short as the total allows, with the
-/// untouched ones dealt out between them. Positions come in ascending order.
+/// A single replaced word in the open touches `w` shingles, a run of `m` touches `m + w - 1`, and
+/// one near the start fewer. So the touched shingles are laid out as separate runs, each as short
+/// as the total allows, with the untouched ones dealt out between them. Positions come in ascending
+/// order.
 pub(crate) fn edit_positions(n: u32, w: u32, changed: u32, rng: &mut Dice, out: &mut Vec<u32>) {
     out.clear();
     let w = w.max(1);
@@ -359,8 +363,8 @@ pub(crate) fn edit_positions(n: u32, w: u32, changed: u32, rng: &mut Dice, out: 
     }
 }
 
-/// How many of `n_shingles` must change for a resemblance of `wanted`, when every change replaces a shingle by a new
-/// one: (N - x) / (N + x) = wanted. At least one.
+/// How many of `n_shingles` must change for a resemblance of `wanted`, when every change replaces a
+/// shingle by a new one: (N - x) / (N + x) = wanted. At least one.
 pub(crate) fn shingles_to_change(n_shingles: u32, wanted: f64) -> u32 {
     let wanted = wanted.clamp(0.0, 1.0);
     let n = f64::from(n_shingles);
@@ -372,7 +376,8 @@ pub(crate) fn shingles_to_change(n_shingles: u32, wanted: f64) -> u32 {
     (x as u32).clamp(1, n_shingles.max(1))
 }
 
-/// An edit of a text: its random choices, what it aims at, and the word that makes it unlike all other edits.
+/// An edit of a text: its random choices, what it aims at, and the word that makes it unlike all
+/// other edits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edit {
     pub(crate) seed: u64,
@@ -381,7 +386,8 @@ pub(crate) struct Edit {
 }
 
 impl Edit {
-    /// Changes the draft so that its resemblance to what it was comes as near to the aim as counting can make it.
+    /// Changes the draft so that its resemblance to what it was comes as near to the aim as
+    /// counting can make it.
     pub(crate) fn apply(&self, draft: &mut Draft, vocabulary: &Vocabulary, w: u32, positions: &mut Vec<u32>) {
         let n = draft.n_words();
         let n_shingles = if n < w { u32::from(n > 0) } else { n - w + 1 };
@@ -409,7 +415,8 @@ impl Edit {
             if nth == mark_at {
                 draft.replace_by_extra(position, Extra::Unique(self.mark));
             } else {
-                // All words alike, not by frequency: a rare word makes no shingle that is there already.
+                // All words alike, not by frequency: a rare word makes no shingle that is there
+                // already.
                 let drawn = rng.below(u64::from(vocabulary.len())) as u32;
                 let word = if draft.word_at(position) == Some(drawn) {
                     (drawn + 1) % vocabulary.len()
@@ -422,8 +429,9 @@ impl Edit {
     }
 }
 
-/// Two texts of `n_words` words, the second edited from the first so that their resemblance in word shingles of `w`
-/// is as near as possible to `target`, and that resemblance, computed by [`naive::text_resemblance`].
+/// Two texts of `n_words` words, the second edited from the first so that their resemblance in word
+/// shingles of `w` is as near as possible to `target`, and that resemblance, computed by
+/// [`naive::text_resemblance`].
 ///
 /// `target` is clamped to `0..=1`; 1 gives two equal texts.
 ///
@@ -466,7 +474,8 @@ pub(crate) fn pair_from(
         let exact = naive::resemblance(&shingles_of_a, &naive::shingles(&naive::words(&b), w as usize));
         (b, exact)
     };
-    // Repeated shingles make the count differ a little from the formula, so its neighbours are tried too.
+    // Repeated shingles make the count differ a little from the formula, so its neighbours are
+    // tried too.
     let middle = shingles_to_change(n_shingles, target);
     let mut best = attempt(middle);
     for step in 1..=4u32 {

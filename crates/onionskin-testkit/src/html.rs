@@ -1,8 +1,9 @@
 //! A draft as HTML.
 //!
-//! The visible words are the draft's, in order, and no others. Around them: a title, headings, lists, links on words
-//! that are there anyway, and on pages with varied markup what the web is full of: comments, scripts and styles that
-//! are not text, entities, unquoted attributes, charsets.
+//! The visible words are the draft's, in order, and no others. Around them: a title, headings,
+//! lists, links on words that are there anyway, and on pages with varied markup what the web is
+//! full of: comments, scripts and styles that are not text, entities, unquoted attributes,
+//! charsets.
 
 use crate::{
     draft::{BlockKind, Draft},

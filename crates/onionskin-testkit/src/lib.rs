@@ -1,9 +1,10 @@
 //! Webs with planted copies and known answers, and naive oracles.
 //!
-//! Whoever looks for copies needs a web in which it is known where they are. Real crawls do not come with answers, and
-//! hand-made ones are small. Here a web is generated from a specification and a seed, at any size: sites with trees of
-//! linked pages, exact copies, edits at a chosen resemblance, full, partial and version-skewed mirrors, host aliases,
-//! break points, boilerplate, calendars, clusters of Zipf sizes, parts that cannot be reached. Beside the pages comes the
+//! Whoever looks for copies needs a web in which it is known where they are. Real crawls do not
+//! come with answers, and hand-made ones are small. Here a web is generated from a specification
+//! and a seed, at any size: sites with trees of linked pages, exact copies, edits at a chosen
+//! resemblance, full, partial and version-skewed mirrors, host aliases, break points, boilerplate,
+//! calendars, clusters of Zipf sizes, parts that cannot be reached. Beside the pages comes the
 //! truth, exact and complete.
 //!
 //! ```
@@ -22,13 +23,14 @@
 //!
 //! # How it works
 //!
-//! The naive way would build the web in memory, copy pages about, and write it out. Twenty gigabytes do not fit. So
-//! nothing is kept but a table of sites. What page *i* says, where its links lead, and of what it is a copy are all
-//! functions of the seed and *i* (`rng`, `pool`, `web`); the truth is found by running the same functions backwards
-//! (`truth`). Pages can be made in any order, by any number of threads, and are always the same.
+//! The naive way would build the web in memory, copy pages about, and write it out. Twenty
+//! gigabytes do not fit. So nothing is kept but a table of sites. What page *i* says, where its
+//! links lead, and of what it is a copy are all functions of the seed and *i* (`rng`, `pool`,
+//! `web`); the truth is found by running the same functions backwards (`truth`). Pages can be made
+//! in any order, by any number of threads, and are always the same.
 //!
-//! **Invariant:** this crate depends on no other crate of the project. An oracle that shared code with what it judges
-//! would share its mistakes.
+//! **Invariant:** this crate depends on no other crate of the project. An oracle that shared code
+//! with what it judges would share its mistakes.
 #![forbid(unsafe_code)]
 
 mod draft;

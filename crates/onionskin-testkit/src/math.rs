@@ -1,8 +1,8 @@
 //! Exponential and logarithm from the four operations alone.
 //!
-//! The standard library hands these to the platform's mathematics library, whose last digit differs from system to
-//! system; a page that is one word longer on one of them is another web. Addition, multiplication and division are
-//! the same everywhere.
+//! The standard library hands these to the platform's mathematics library, whose last digit differs
+//! from system to system; a page that is one word longer on one of them is another web. Addition,
+//! multiplication and division are the same everywhere.
 
 const LN_2: f64 = std::f64::consts::LN_2;
 

@@ -1,7 +1,7 @@
 //! Oracles: slow, plain, and right at a glance.
 //!
-//! Everything here is the definition written down, over strings and sets, without fingerprints, without tricks and
-//! without a line shared with the crates that it judges. Use it on small inputs.
+//! Everything here is the definition written down, over strings and sets, without fingerprints,
+//! without tricks and without a line shared with the crates that it judges. Use it on small inputs.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ pub type Shingle = Vec<String>;
 
 /// The words of a text: runs of letters and digits, in lower case.
 ///
-/// Scripts without spaces come out as long runs here; the generator plants edits only where words are spaced.
+/// Scripts without spaces come out as long runs here; the generator plants edits only where words
+/// are spaced.
 ///
 /// ```
 /// assert_eq!(onionskin_testkit::naive::words("A rose, is a ROSE."), ["a", "rose", "is", "a", "rose"]);
@@ -19,7 +20,8 @@ pub fn words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|run| !run.is_empty()).map(str::to_lowercase).collect()
 }
 
-/// The set of `w`-shingles of a token sequence. A sequence shorter than `w` is one shingle, an empty one has none.
+/// The set of `w`-shingles of a token sequence. A sequence shorter than `w` is one shingle, an
+/// empty one has none.
 ///
 /// ```
 /// use onionskin_testkit::naive::{shingles, words};
@@ -61,15 +63,15 @@ pub fn whitespace_chunks(text: &str) -> BTreeSet<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Every `n` lines in a row, without overlap, as a set; lines are trimmed and blank ones dropped first. The last
-/// chunk may be shorter.
+/// Every `n` lines in a row, without overlap, as a set; lines are trimmed and blank ones dropped
+/// first. The last chunk may be shorter.
 pub fn line_chunks(text: &str, n: usize) -> BTreeSet<String> {
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     lines.chunks(n.max(1)).map(|chunk| chunk.join("\n")).collect()
 }
 
-/// All pairs of documents that share at least `threshold` chunks, with the number shared: `(a, b, shared)` with
-/// `a < b`, in order. Every document is compared with every other.
+/// All pairs of documents that share at least `threshold` chunks, with the number shared:
+/// `(a, b, shared)` with `a < b`, in order. Every document is compared with every other.
 ///
 /// ```
 /// use std::collections::BTreeSet;
@@ -89,7 +91,8 @@ pub fn naive_overlap<T: Ord>(documents: &[BTreeSet<T>], threshold: usize) -> Vec
     pairs
 }
 
-/// All pairs whose resemblance is at least `threshold` and above 0: `(a, b, resemblance)` with `a < b`, in order.
+/// All pairs whose resemblance is at least `threshold` and above 0: `(a, b, resemblance)` with
+/// `a < b`, in order.
 pub fn naive_pairs<T: Ord>(documents: &[BTreeSet<T>], threshold: f64) -> Vec<(usize, usize, f64)> {
     let mut pairs = Vec::new();
     for a in 0..documents.len() {
@@ -103,8 +106,8 @@ pub fn naive_pairs<T: Ord>(documents: &[BTreeSet<T>], threshold: f64) -> Vec<(us
     pairs
 }
 
-/// The classes of the transitive closure of `pairs` over `0..n`: for each document the smallest one that it is
-/// connected with.
+/// The classes of the transitive closure of `pairs` over `0..n`: for each document the smallest one
+/// that it is connected with.
 pub fn naive_components(n: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Vec<usize> {
     let mut label: Vec<usize> = (0..n).collect();
     for (a, b) in pairs {
@@ -129,7 +132,8 @@ mod tests {
         let rose = words("a rose is a rose is a rose");
         assert_eq!(shingles(&rose, 4).len(), 3);
         let other = words("a rose is a flower which is a rose");
-        // Broder 2000, section 2: 70 % for 1-shingles is 3 of 5 distinct words here, 50 % for 2-shingles.
+        // Broder 2000, section 2: 70 % for 1-shingles is 3 of 5 distinct words here, 50 % for
+        // 2-shingles.
         assert_eq!(resemblance(&shingles(&rose, 1), &shingles(&other, 1)), 3.0 / 5.0);
         assert_eq!(resemblance(&shingles(&rose, 2), &shingles(&other, 2)), 3.0 / 6.0);
     }

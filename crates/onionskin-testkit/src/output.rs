@@ -1,7 +1,7 @@
 //! Webs as files: a folder of HTML, JSON lines, WARC.
 //!
-//! All of them stream: one page is in memory at a time. Since pages do not depend on each other, a web can also be
-//! written in parts, by any number of threads, each with its own range of pages.
+//! All of them stream: one page is in memory at a time. Since pages do not depend on each other, a
+//! web can also be written in parts, by any number of threads, each with its own range of pages.
 
 use std::{
     fs::{self, File},
@@ -108,7 +108,8 @@ impl<'w> ShardWriter<'w> {
         WriteError::Page { page: self.pages.start, source }
     }
 
-    /// Writes pages until the file has `shard_bytes`; at least one, if there are any, or there would be no end of files.
+    /// Writes pages until the file has `shard_bytes`; at least one, if there are any, or there
+    /// would be no end of files.
     fn fill<W: Write>(
         &mut self,
         out: &mut W,
@@ -150,7 +151,8 @@ const REPORT_EVERY: u64 = 1_000;
 const BUFFER: usize = 256 << 10;
 
 impl Web {
-    /// Writes JSON lines `{"id", "url", "text"}` for a range of pages; `0..n_pages()` is all of them.
+    /// Writes JSON lines `{"id", "url", "text"}` for a range of pages; `0..n_pages()` is all of
+    /// them.
     ///
     /// ```
     /// use onionskin_testkit::{Web, WebSpec};
@@ -180,8 +182,8 @@ impl Web {
         self.write_shards(Format::Jsonl(Composer::new(self)), sink, pages, shard_bytes, progress)
     }
 
-    /// Writes a WARC file with a range of pages: a `warcinfo` record, then for each page a `request` (if wanted) and a
-    /// `response`.
+    /// Writes a WARC file with a range of pages: a `warcinfo` record, then for each page a
+    /// `request` (if wanted) and a `response`.
     pub fn write_warc<W: Write>(
         &self,
         out: &mut W,

@@ -1,9 +1,10 @@
 //! Which ordinary document is a copy of which, without a list.
 //!
-//! The documents of a pool are numbered, and the numbers are laid out in classes: so many empty ones, so many
-//! clusters of size 2, so many of size 3, then the unique rest. Class, cluster and member of a number follow by
-//! arithmetic; a keyed permutation scatters the numbers over the pages, and runs backwards to find the pages of a
-//! cluster. A pool of a billion documents takes as much memory as one of ten.
+//! The documents of a pool are numbered, and the numbers are laid out in classes: so many empty
+//! ones, so many clusters of size 2, so many of size 3, then the unique rest. Class, cluster and
+//! member of a number follow by arithmetic; a keyed permutation scatters the numbers over the
+//! pages, and runs backwards to find the pages of a cluster. A pool of a billion documents takes as
+//! much memory as one of ten.
 
 use crate::{
     math,
@@ -115,8 +116,9 @@ impl Pool {
     }
 }
 
-/// How many clusters of each size share out `documents`, with numbers falling as `size^-exponent`. The tail, where the
-/// law asks for less than one cluster of a size, gets single clusters further and further apart.
+/// How many clusters of each size share out `documents`, with numbers falling as `size^-exponent`.
+/// The tail, where the law asks for less than one cluster of a size, gets single clusters further
+/// and further apart.
 fn zipf_sizes(documents: u64, exponent: f64, most: u32) -> Vec<(u32, u64)> {
     let weight = |size: u32| math::pow(f64::from(size), -exponent);
     let mass: f64 = (2..=most).map(|size| weight(size) * f64::from(size)).sum();

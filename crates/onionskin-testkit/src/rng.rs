@@ -1,14 +1,15 @@
 //! Randomness that is the same everywhere and can be entered at any point.
 //!
-//! A web of twenty million pages is written as a stream, yet page 17,000,000 must be obtainable without the pages
-//! before it, and a truth file must be able to ask "where did I put member 3 of cluster 812?" without having kept a
-//! list. So there is no global generator. Every decision is a hash of what it is about ([`mix`]), every text has its
-//! own generator seeded by such a hash ([`Dice`]), and shuffles are keyed permutations that run in both directions
-//! ([`Permutation`]).
+//! A web of twenty million pages is written as a stream, yet page 17,000,000 must be obtainable
+//! without the pages before it, and a truth file must be able to ask "where did I put member 3 of
+//! cluster 812?" without having kept a list. So there is no global generator. Every decision is a
+//! hash of what it is about ([`mix`]), every text has its own generator seeded by such a hash
+//! ([`Dice`]), and shuffles are keyed permutations that run in both directions ([`Permutation`]).
 
 use crate::math;
 
-/// The finaliser of splitmix64: a bijection on 64 bits in which every input bit reaches every output bit.
+/// The finaliser of splitmix64: a bijection on 64 bits in which every input bit reaches every
+/// output bit.
 pub(crate) fn scramble(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -65,8 +66,8 @@ impl Dice {
         lo + self.below(u64::from(hi.saturating_sub(lo)) + 1) as u32
     }
 
-    /// A standard normal variate, near enough: the sum of twelve uniforms, which needs no logarithm and so no
-    /// platform's idea of one.
+    /// A standard normal variate, near enough: the sum of twelve uniforms, which needs no logarithm
+    /// and so no platform's idea of one.
     pub(crate) fn normal(&mut self) -> f64 {
         let mut sum = 0u64;
         for _ in 0..3 {
@@ -77,8 +78,8 @@ impl Dice {
     }
 }
 
-/// A keyed shuffle of `0..n` that needs no table: a four-round Feistel network over the next even number of bits,
-/// walked until it lands inside.
+/// A keyed shuffle of `0..n` that needs no table: a four-round Feistel network over the next even
+/// number of bits, walked until it lands inside.
 #[derive(Clone, Debug)]
 pub(crate) struct Permutation {
     n: u64,
@@ -146,8 +147,8 @@ pub(crate) struct ZipfTable {
 }
 
 impl ZipfTable {
-    /// Ranks `0..n` with weight `1 / (rank + 2)^exponent`; the shift flattens the very top, as in real text
-    /// (Mandelbrot's form).
+    /// Ranks `0..n` with weight `1 / (rank + 2)^exponent`; the shift flattens the very top, as in
+    /// real text (Mandelbrot's form).
     pub(crate) fn new(n: u32, exponent: f64) -> ZipfTable {
         let weights: Vec<f64> =
             (0..n).map(|rank| math::exp(-exponent * math::ln(f64::from(rank) + 2.0))).collect();

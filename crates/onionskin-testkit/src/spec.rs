@@ -1,8 +1,9 @@
 //! What a web shall contain.
 //!
-//! A [`WebSpec`] is plain data with public fields: start from a preset, change what the test is about, hand it to
-//! [`crate::Web::new`], which checks it. Everything is counted in pages of the finished web; what the planted parts do
-//! not use is filled with ordinary sites, so that a web has exactly the pages that were asked for.
+//! A [`WebSpec`] is plain data with public fields: start from a preset, change what the test is
+//! about, hand it to [`crate::Web::new`], which checks it. Everything is counted in pages of the
+//! finished web; what the planted parts do not use is filled with ordinary sites, so that a web has
+//! exactly the pages that were asked for.
 
 use crate::{math, vocab::Script};
 
@@ -55,7 +56,8 @@ fn known_presets() -> String {
 pub enum Preset {
     /// About 1,500 pages with every kind of plant in it.
     Demo,
-    /// Cho, Shivakumar and Garcia-Molina 2000, section 4: 25 targets, five to ten mirrors each, unrelated pages.
+    /// Cho, Shivakumar and Garcia-Molina 2000, section 4: 25 targets, five to ten mirrors each,
+    /// unrelated pages.
     Mirrors,
     /// Flat documents without links; one in five is a near copy at a known resemblance.
     Text,
@@ -65,7 +67,8 @@ pub enum Preset {
     Template,
     /// Flat documents in clusters whose sizes follow Zipf's law.
     Zipf,
-    /// Linked sites of which a part cannot be reached from the rest, with more duplicates there (PBZ06).
+    /// Linked sites of which a part cannot be reached from the rest, with more duplicates there
+    /// (PBZ06).
     Disconnected,
     /// Chains of near copies whose ends share nothing.
     Chains,
@@ -246,8 +249,8 @@ pub enum MirrorKind {
 pub struct ReplicaSpec {
     /// What it is to its target.
     pub kind: MirrorKind,
-    /// Which version of the target it shows; replicas of one version have the same texts. 0 is the target's own.
-    /// At most 7.
+    /// Which version of the target it shows; replicas of one version have the same texts. 0 is the
+    /// target's own. At most 7.
     pub version: u8,
     /// The share of pages whose text differs from the target's. Without effect on version 0.
     pub changed: f64,
@@ -255,7 +258,8 @@ pub struct ReplicaSpec {
     pub missing: f64,
     /// Pages that the target does not have.
     pub added: u32,
-    /// Pages inside the tree that are about something else altogether, so that the mirror falls apart around them.
+    /// Pages inside the tree that are about something else altogether, so that the mirror falls
+    /// apart around them.
     pub break_points: u32,
     /// Whether it stands in a folder of its target's own host (`/v2/`).
     pub same_host: bool,
@@ -502,7 +506,8 @@ impl WebSpec {
 
     /// Checks every number. [`crate::Web::new`] does it too.
     pub fn validate(&self) -> Result<(), SpecError> {
-        // Unique words have room for 2^33 numbers, eight of them to a page of a mirrored collection.
+        // Unique words have room for 2^33 numbers, eight of them to a page of a mirrored
+        // collection.
         let most = 1 << 30;
         if self.pages > most {
             return Err(SpecError::TooManyPages { pages: self.pages, most });
@@ -662,7 +667,8 @@ fn mirrors(spec: &mut WebSpec) {
     spec.lengths = Lengths { mean: 250.0, sigma: 0.6, least: 40, most: 5_000 };
     let copies = (spec.pages as f64 / 50_000.0).max(1.0).round() as usize;
     let n_targets = 25 * copies;
-    // Sizes from 50 to 1,000 with many small ones, so that targets and mirrors together have about 35,000 pages.
+    // Sizes from 50 to 1,000 with many small ones, so that targets and mirrors together have about
+    // 35,000 pages.
     let sizes: Vec<f64> = (0..n_targets)
         .map(|nth| 50.0 + 950.0 * math::pow(((nth % 25) as f64 / 24.0).max(1e-9), 9.0))
         .collect();
@@ -683,7 +689,8 @@ fn mirrors(spec: &mut WebSpec) {
     }
 }
 
-/// The mirrors of section 4: "different versions of the primary version, either older or slightly modified".
+/// The mirrors of section 4: "different versions of the primary version, either older or slightly
+/// modified".
 fn paper_replica(target: usize, replica: usize, pages: u32) -> ReplicaSpec {
     let spec = match (replica + target) % 6 {
         0 => ReplicaSpec::full(),

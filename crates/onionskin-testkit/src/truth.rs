@@ -1,11 +1,13 @@
 //! The known answers.
 //!
-//! A truth file is JSON lines, one fact each, told apart by `type`. It is written as a stream: clusters are enumerated
-//! from the plan of the web, their texts composed again, their resemblances counted exactly.
+//! A truth file is JSON lines, one fact each, told apart by `type`. It is written as a stream:
+//! clusters are enumerated from the plan of the web, their texts composed again, their resemblances
+//! counted exactly.
 //!
-//! Resemblances are in shingles of [`crate::WebSpec::shingle`] words, over the words of [`crate::naive::words`]. Pairs of
-//! equal text are `exact` with resemblance 1. Clusters of up to [`ALL_PAIRS_UP_TO`] pages list all their pairs, chains all
-//! that share a word run, larger ones only the pairs with their centre; the `cluster` fact says which.
+//! Resemblances are in shingles of [`crate::WebSpec::shingle`] words, over the words of
+//! [`crate::naive::words`]. Pairs of equal text are `exact` with resemblance 1. Clusters of up to
+//! [`ALL_PAIRS_UP_TO`] pages list all their pairs, chains all that share a word run, larger ones
+//! only the pairs with their centre; the `cluster` fact says which.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -199,8 +201,8 @@ pub struct Summary {
     pub short: u64,
     /// Clusters of two pages and more.
     pub clusters: u64,
-    /// Pages whose text equals that of another page of their cluster, all but one of each text. Empty pages are copies
-    /// of nothing.
+    /// Pages whose text equals that of another page of their cluster, all but one of each text.
+    /// Empty pages are copies of nothing.
     pub exact_copies: u64,
     /// Different texts in clusters, all but one of each cluster. Calendars are not counted.
     pub near_copies: u64,
@@ -224,8 +226,8 @@ pub struct Summary {
     pub disconnected_sites: u64,
     /// Their pages.
     pub disconnected_pages: u64,
-    /// Ordered pairs of pages of the web of which the first links to the second, each counted once; a page that links
-    /// to itself is such a pair.
+    /// Ordered pairs of pages of the web of which the first links to the second, each counted once;
+    /// a page that links to itself is such a pair.
     pub links: u64,
     /// Pages by charset.
     pub charsets: BTreeMap<Charset, u64>,
@@ -297,7 +299,8 @@ impl Web {
                 }
             }
         }
-        // A text that stands at one position of its pool has copies only if that position has several places.
+        // A text that stands at one position of its pool has copies only if that position has
+        // several places.
         for &collection in self.places_of.keys() {
             let entry = &self.collections[collection as usize];
             for slot in 0..entry.slots {
@@ -440,7 +443,8 @@ impl Web {
         (summary, templates)
     }
 
-    /// Writes the truth: facts about pages, clusters and copies, mirrors, templates, calendars, islands, and a summary.
+    /// Writes the truth: facts about pages, clusters and copies, mirrors, templates, calendars,
+    /// islands, and a summary.
     pub fn write_truth<W: Write>(
         &self,
         out: &mut W,
@@ -573,7 +577,8 @@ impl ClusterWriter<'_> {
         self.number += 1;
         write_fact(out, &Fact::Cluster { cluster: number, kind, pages, centre: web.url(centre), pairs })?;
 
-        // Each page is paired with those before it that are still in view: all, the near ones, or the centre alone.
+        // Each page is paired with those before it that are still in view: all, the near ones, or
+        // the centre alone.
         let mut view: VecDeque<Shown> = VecDeque::new();
         web.for_each_member(cluster, &mut |(page, text)| {
             let mut words = Vec::new();

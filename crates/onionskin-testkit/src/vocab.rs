@@ -1,13 +1,15 @@
 //! Made-up words, ready to be copied.
 //!
-//! Real word lists would bring licences and surprises; invented words can be as many as wanted, in any script, and
-//! never mean anything. A vocabulary is built once from syllables, its words are kept as bytes in slots of fixed size
-//! (so that writing one is a copy of constant length and a shortening), and they are drawn by Zipf's law.
+//! Real word lists would bring licences and surprises; invented words can be as many as wanted, in
+//! any script, and never mean anything. A vocabulary is built once from syllables, its words are
+//! kept as bytes in slots of fixed size (so that writing one is a copy of constant length and a
+//! shortening), and they are drawn by Zipf's law.
 //!
-//! Three properties hold, and the truth file depends on them. Lower-casing is one-to-one on every vocabulary, so two
-//! words are equal as tokens exactly when their numbers are. No word contains an apostrophe, a mark or a digit, so
-//! every reasonable tokeniser cuts spaced scripts in the same places. And the words of [`unique_word`] occur in no
-//! vocabulary and are different for different numbers, so that a text that contains one is equal to no other.
+//! Three properties hold, and the truth file depends on them. Lower-casing is one-to-one on every
+//! vocabulary, so two words are equal as tokens exactly when their numbers are. No word contains an
+//! apostrophe, a mark or a digit, so every reasonable tokeniser cuts spaced scripts in the same
+//! places. And the words of [`unique_word`] occur in no vocabulary and are different for different
+//! numbers, so that a text that contains one is equal to no other.
 
 use std::collections::HashSet;
 
@@ -57,8 +59,8 @@ impl Script {
         }
     }
 
-    /// Whether words are parted by spaces. Only such texts are edited to a wanted resemblance: in the others the words
-    /// depend on who cuts them.
+    /// Whether words are parted by spaces. Only such texts are edited to a wanted resemblance: in
+    /// the others the words depend on who cuts them.
     pub fn is_spaced(self) -> bool {
         !matches!(self, Script::Han | Script::Thai)
     }
@@ -85,7 +87,8 @@ impl Script {
                 nuclei: &["а", "е", "и", "о", "у", "ы", "я"],
                 codas: &["", "", "", "н", "р", "й", "л"],
             },
-            // No sigma: it has two small forms, and which one a capital becomes depends on its neighbours.
+            // No sigma: it has two small forms, and which one a capital becomes depends on its
+            // neighbours.
             Script::Greek => Letters {
                 onsets: &["β", "γ", "δ", "θ", "κ", "λ", "μ", "ν", "π", "ρ", "τ", "φ", "χ", ""],
                 nuclei: &["α", "ε", "η", "ι", "ο", "υ", "ω"],
@@ -231,13 +234,15 @@ pub(crate) enum Namespace {
     Page = 4,
 }
 
-/// Six syllables, twelve letters, different for every `(space, number)` as long as numbers stay below 2^33.
+/// Six syllables, twelve letters, different for every `(space, number)` as long as numbers stay
+/// below 2^33.
 pub(crate) fn unique_word(space: Namespace, number: u64) -> [u8; 12] {
     const CONSONANTS: &[u8; 16] = b"bcdfghjklmnprstv";
     const VOWELS: &[u8; 4] = b"aeio";
     const MASK: u64 = (1 << 36) - 1;
     let packed = ((space as u64) << 33) | (number & ((1 << 33) - 1));
-    // A multiplication by an odd number and a xor-shift are bijections on 36 bits; neighbours stop looking alike.
+    // A multiplication by an odd number and a xor-shift are bijections on 36 bits; neighbours stop
+    // looking alike.
     let mut bits = packed.wrapping_mul(0x5_deec_e66d) & MASK;
     bits ^= bits >> 17;
     bits = bits.wrapping_mul(0xb_3c6e_f372_fe95) & MASK;

@@ -1,8 +1,8 @@
 //! Pages as WARC records.
 //!
-//! Each page is a `response` record with a whole HTTP message, as a crawler would have stored it, preceded by its
-//! `request` if wanted. Compressed, every record is a gzip member of its own. Record ids, dates and digests follow from
-//! the page, so the same web gives the same bytes.
+//! Each page is a `response` record with a whole HTTP message, as a crawler would have stored it,
+//! preceded by its `request` if wanted. Compressed, every record is a gzip member of its own.
+//! Record ids, dates and digests follow from the page, so the same web gives the same bytes.
 
 use flate2::{Compress, Compression, Crc, FlushCompress, Status};
 use sha1::{Digest, Sha1};
@@ -150,7 +150,8 @@ impl<'w> Records<'w> {
     }
 }
 
-/// Appends a gzip member. The compressor is reused: setting one up for each record costs more than a short record.
+/// Appends a gzip member. The compressor is reused: setting one up for each record costs more than
+/// a short record.
 fn push_gzip_member(deflate: &mut Compress, data: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]);
     deflate.reset();
@@ -187,7 +188,8 @@ fn record_id(key: u64, number: u64) -> String {
 /// A date as WARC writes it, from seconds since 1970.
 fn date(seconds: u64) -> String {
     let (days, time) = (seconds / 86_400, seconds % 86_400);
-    // Years of March to February, so that the leap day comes last; 719,468 days lie between 0000-03-01 and 1970.
+    // Years of March to February, so that the leap day comes last; 719,468 days lie between
+    // 0000-03-01 and 1970.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -1,10 +1,11 @@
 //! A web laid out: which page is where, what it says, and where its links lead.
 //!
-//! The words: a **collection** is a tree of pages, numbered by **slot** from its root; a **place** is a collection laid
-//! out under a host and a folder. An ordinary site is a collection at one place. A mirror is a second place of the same
-//! collection, perhaps with slots missing, with pages **added** that the collection does not have, or showing another
-//! version. Pages are numbered place by place, so page to place is a binary search, and all else is arithmetic on
-//! hashes: the memory is that of the tables of places and collections, whatever the number of pages.
+//! The words: a **collection** is a tree of pages, numbered by **slot** from its root; a **place**
+//! is a collection laid out under a host and a folder. An ordinary site is a collection at one
+//! place. A mirror is a second place of the same collection, perhaps with slots missing, with pages
+//! **added** that the collection does not have, or showing another version. Pages are numbered
+//! place by place, so page to place is a binary search, and all else is arithmetic on hashes: the
+//! memory is that of the tables of places and collections, whatever the number of pages.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +62,8 @@ pub(crate) enum CollectionKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Collection {
     pub(crate) key: u64,
-    /// The pool position of slot 0, or a number for it that is unique among collections outside the pools.
+    /// The pool position of slot 0, or a number for it that is unique among collections outside the
+    /// pools.
     pub(crate) serial: u64,
     pub(crate) slots: u32,
     pub(crate) kind: CollectionKind,
@@ -227,7 +229,8 @@ impl Web {
         self.replicas.get(place.replica? as usize)
     }
 
-    /// Where a page is. Pages are numbered below [`Web::n_pages`]; larger numbers mean the last one.
+    /// Where a page is. Pages are numbered below [`Web::n_pages`]; larger numbers mean the last
+    /// one.
     pub(crate) fn locate(&self, page: u64) -> Location {
         let page = page.min(self.n_pages() - 1);
         let place = self.places.partition_point(|place| place.first <= page).saturating_sub(1);
@@ -284,8 +287,8 @@ impl Web {
         (collection, (position - self.collections[collection as usize].serial) as u32)
     }
 
-    /// Whether a replica's version of a slot differs from the target's. The root of another version always does: it
-    /// bears the date.
+    /// Whether a replica's version of a slot differs from the target's. The root of another version
+    /// always does: it bears the date.
     pub(crate) fn is_changed(&self, collection: &Collection, replica: &Replica, slot: u32) -> bool {
         let ReplicaSpec { version, changed, .. } = replica.spec;
         version > 0
@@ -422,7 +425,8 @@ impl Web {
                 mark: unique_word(Namespace::Edit, entry.number_base + document),
             });
         }
-        // Edits and chains are measured in words, so the words must be beyond dispute; boilerplate is in one language.
+        // Edits and chains are measured in words, so the words must be beyond dispute; boilerplate
+        // is in one language.
         let measured = matches!(kind, ClassKind::Cluster(ClusterKind::Near { .. } | ClusterKind::Chain));
         if template.is_some() {
             script = Script::Latin;
@@ -534,7 +538,8 @@ impl Web {
         }
     }
 
-    /// All days of a calendar are alike but for their date, which stands at the top and at the bottom.
+    /// All days of a calendar are alike but for their date, which stands at the top and at the
+    /// bottom.
     fn calendar_day(&self, content: &Content, day: u32, dice: &mut Dice, draft: &mut Draft) {
         let vocabulary = self.vocabulary(content.script);
         let date = calendar_date(day);
@@ -552,7 +557,8 @@ impl Web {
         draft.end_block(BlockKind::Paragraph);
     }
 
-    /// What markup varies by: the same for all places of a collection, so that a mirror is a copy byte for byte.
+    /// What markup varies by: the same for all places of a collection, so that a mirror is a copy
+    /// byte for byte.
     pub(crate) fn markup_key(&self, location: Location) -> u64 {
         let place = &self.places[location.place as usize];
         let key = mix(self.collections[place.collection as usize].key, topic::MARKUP);
@@ -578,7 +584,8 @@ pub(crate) fn first_leaf(slots: u32, branching: u32) -> u32 {
     if slots < 2 { 0 } else { (slots - 2) / branching + 1 }
 }
 
-/// The slots that a replica lacks, as a mask: for partial mirrors whole branches, otherwise leaves, and `cut` slots.
+/// The slots that a replica lacks, as a mask: for partial mirrors whole branches, otherwise leaves,
+/// and `cut` slots.
 fn missing_slots(slots: u32, branching: u32, spec: &ReplicaSpec, cut: &[u32], seed: u64) -> Vec<bool> {
     let mut missing = vec![false; slots as usize];
     for &slot in cut {

@@ -1,6 +1,7 @@
 //! Size and speed, in a process of its own so that its memory can be measured.
 //!
-//! Long; runs with `ONIONSKIN_SLOW_TESTS=1 cargo test --release -p onionskin-testkit --test scale -- --nocapture`.
+//! Long; runs with `ONIONSKIN_SLOW_TESTS=1 cargo test --release -p onionskin-testkit --test
+//! scale -- --nocapture`.
 
 #![expect(clippy::print_stdout, reason = "measurements are what a person runs this for")]
 
@@ -15,7 +16,8 @@ fn peak_memory() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Seconds that this thread has computed, where the system tells; a busy machine does not disturb them.
+/// Seconds that this thread has computed, where the system tells; a busy machine does not disturb
+/// them.
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(stat.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
@@ -47,7 +49,8 @@ impl io::Write for Count {
 
 #[test]
 fn large_webs_in_little_memory() {
-    // The test is always compiled and its paths always taken; the environment makes it large, and a release build larger.
+    // The test is always compiled and its paths always taken; the environment makes it large, and a
+    // release build larger.
     let slow = std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some();
     let scale = match (slow, cfg!(debug_assertions)) {
         (false, _) => 1,

@@ -1,6 +1,7 @@
 //! Lists the records of archives: `cargo run -p onionskin-warc --example list FILE...`
 //!
-//! One line a record: offset, stored length, type, URI, decoded body size and status. Damage goes to the same list.
+//! One line a record: offset, stored length, type, URI, decoded body size and status. Damage goes
+//! to the same list.
 
 #![expect(clippy::print_stdout, reason = "an example talks to its user")]
 

@@ -1,15 +1,15 @@
 //! Dates as WARC and ARC write them.
 //!
-//! `WARC-Date` is a profile of ISO 8601: UTC, with as many digits of fraction as the writer likes (WARC 1.1), or
-//! cut short to a day, a month or a year. ARC writes fourteen digits.
+//! `WARC-Date` is a profile of ISO 8601: UTC, with as many digits of fraction as the writer likes
+//! (WARC 1.1), or cut short to a day, a month or a year. ARC writes fourteen digits.
 
 use onionskin_core::calendar::{date_of, days_since_1970};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Microseconds since 1970 (UTC) of a `WARC-Date` such as `2024-05-01T12:00:00Z`, or of an ARC date of eight to
-/// fourteen digits.
+/// Microseconds since 1970 (UTC) of a `WARC-Date` such as `2024-05-01T12:00:00Z`, or of an ARC date
+/// of eight to fourteen digits.
 pub fn parse_date(text: &str) -> Option<i64> {
     let text = text.trim();
     let bytes = text.as_bytes();
@@ -57,7 +57,8 @@ fn parse_iso(bytes: &[u8]) -> Option<i64> {
     Some(local - offset_minutes * 60 * MICROS_PER_SECOND)
 }
 
-/// Splits `Z`, `+hh:mm` or nothing from the end of a time. The standard allows only `Z`; some writers differ.
+/// Splits `Z`, `+hh:mm` or nothing from the end of a time. The standard allows only `Z`; some
+/// writers differ.
 fn split_offset(rest: &[u8]) -> Option<(&[u8], i64)> {
     if let Some(time) = rest.strip_suffix(b"Z").or_else(|| rest.strip_suffix(b"z")) {
         return Some((time, 0));
@@ -86,8 +87,8 @@ fn micros([year, month, day]: [i64; 3], [hour, minute, second]: [i64; 3], fracti
     is_time.then_some(seconds * MICROS_PER_SECOND + fraction)
 }
 
-/// `2024-05-01T12:00:00Z`, the form of WARC 1.0; fractions of a second are cut off. Years are those of four
-/// digits: anything outside is moved to the first or last second that can be written.
+/// `2024-05-01T12:00:00Z`, the form of WARC 1.0; fractions of a second are cut off. Years are those
+/// of four digits: anything outside is moved to the first or last second that can be written.
 pub fn format_date(micros_since_epoch: i64) -> String {
     const FIRST: i64 = -62_167_219_200;
     const LAST: i64 = 253_402_300_799;

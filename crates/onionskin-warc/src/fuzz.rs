@@ -1,14 +1,15 @@
 //! Entries for fuzzers.
 //!
-//! They read arbitrary bytes to the end and check what must hold of anything: reading ends, nothing is larger than
-//! allowed, nothing lies outside the file. They panic when it does not.
+//! They read arbitrary bytes to the end and check what must hold of anything: reading ends, nothing
+//! is larger than allowed, nothing lies outside the file. They panic when it does not.
 
 use crate::{Item, Limits, Reader, parse_response, read_range};
 use std::io::{self, Cursor};
 
 const LIMITS: Limits = Limits { max_record_bytes: 1 << 16, max_body_bytes: 1 << 16 };
 
-/// For fuzzers: reads any bytes as an archive, whole and in two pieces, with the HTTP message of every record.
+/// For fuzzers: reads any bytes as an archive, whole and in two pieces, with the HTTP message of
+/// every record.
 ///
 /// # Panics
 ///
@@ -26,8 +27,8 @@ pub fn fuzz_reader(data: &[u8]) {
 }
 
 fn drain(reader: impl Iterator<Item = io::Result<Item>>, file_len: usize) {
-    // Every item needs at least a line end or the head of a member, and a record that was cut is followed by at
-    // most two reports; what inflates to more is bounded by the ratio of deflate.
+    // Every item needs at least a line end or the head of a member, and a record that was cut is
+    // followed by at most two reports; what inflates to more is bounded by the ratio of deflate.
     let max_items = file_len.saturating_mul(1100) + 16;
     for (n, item) in reader.enumerate() {
         assert!(n < max_items, "reading does not end");
@@ -58,8 +59,8 @@ pub fn fuzz_http(data: &[u8]) {
 mod tests {
     use super::*;
 
-    /// Found by fuzzing: a version line without digits was garbage to one part of the reader and a record to another, and
-    /// reading never ended.
+    /// Found by fuzzing: a version line without digits was garbage to one part of the reader and a
+    /// record to another, and reading never ended.
     #[test]
     fn a_version_without_digits_is_no_record() {
         fuzz_reader(include_bytes!("../testdata/members-in-a-head.bin"));

@@ -1,9 +1,10 @@
 //! Where a record begins, and what its head says.
 //!
-//! A WARC record begins with a version line and named fields up to an empty line. An ARC record begins with one
-//! line: URL, IP address, date, media type and length in version 1, with five more columns before the length in
-//! version 2. URLs may hold spaces in both. A reader that has lost its way needs to recognise either from a few
-//! bytes, so recognition is strict where a search could be fooled, and parsing is lenient.
+//! A WARC record begins with a version line and named fields up to an empty line. An ARC record
+//! begins with one line: URL, IP address, date, media type and length in version 1, with five more
+//! columns before the length in version 2. URLs may hold spaces in both. A reader that has lost its
+//! way needs to recognise either from a few bytes, so recognition is strict where a search could be
+//! fooled, and parsing is lenient.
 
 use crate::date::{format_date, parse_date};
 use crate::{ContainerKind, Headers, RecordKind};
@@ -15,7 +16,8 @@ pub(crate) const MAX_HEAD_BYTES: usize = 256 << 10;
 /// An ARC head is one line with one URL.
 const MAX_ARC_LINE: usize = 16 << 10;
 
-/// How much of the end of a searched piece to keep, so that a record that begins there is found with the next.
+/// How much of the end of a searched piece to keep, so that a record that begins there is found
+/// with the next.
 pub(crate) const SEARCH_OVERLAP: usize = MAX_ARC_LINE;
 
 /// Does a record begin at the first of these bytes?
@@ -146,9 +148,10 @@ struct ArcLine<'a> {
     length: u64,
 }
 
-/// The date is the only column that can be told by its looks, so the others are found from it: the address is
-/// before it, the URL is all before that, the type follows, and the length is last. This reads both versions
-/// without being told which, which a reader that starts in the middle of a file cannot know.
+/// The date is the only column that can be told by its looks, so the others are found from it: the
+/// address is before it, the URL is all before that, the type follows, and the length is last. This
+/// reads both versions without being told which, which a reader that starts in the middle of a file
+/// cannot know.
 fn parse_arc_line(line: &[u8]) -> Option<ArcLine<'_>> {
     let line = line.trim_ascii_end();
     let scheme = &line[..memchr(b':', line)?];

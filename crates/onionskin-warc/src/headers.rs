@@ -1,13 +1,15 @@
 //! Named fields, as WARC and HTTP have them.
 //!
-//! One record has a dozen fields and a crawl has billions of records, so a map of strings would spend more time in
-//! the allocator than in the file. All names and values of one record lie in one string, with spans into it;
-//! looking one up is a scan, which for a dozen fields is faster than hashing.
+//! One record has a dozen fields and a crawl has billions of records, so a map of strings would
+//! spend more time in the allocator than in the file. All names and values of one record lie in one
+//! string, with spans into it; looking one up is a scan, which for a dozen fields is faster than
+//! hashing.
 
 use std::fmt;
 use std::ops::Range;
 
-/// The fields of a record or an HTTP message, in file order, repeats kept; names compare without case.
+/// The fields of a record or an HTTP message, in file order, repeats kept; names compare without
+/// case.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers {
     text: String,
@@ -83,8 +85,8 @@ impl Headers {
         self.spans.push(Span { start, name_end, end });
     }
 
-    /// Parses field lines ended by CRLF or LF; a line that begins with white space goes on with the one before it
-    /// (folding). Says how many lines were neither, and were passed over.
+    /// Parses field lines ended by CRLF or LF; a line that begins with white space goes on with the
+    /// one before it (folding). Says how many lines were neither, and were passed over.
     pub(crate) fn parse(&mut self, lines: &[u8]) -> usize {
         let mut strange_lines = 0;
         self.text.reserve(lines.len());
@@ -122,8 +124,8 @@ impl fmt::Debug for Headers {
     }
 }
 
-/// Appends bytes as text: UTF-8 as it is, anything else as Latin-1, which is what old servers meant by it and
-/// loses nothing.
+/// Appends bytes as text: UTF-8 as it is, anything else as Latin-1, which is what old servers meant
+/// by it and loses nothing.
 fn push_text(text: &mut String, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
         Ok(valid) => text.push_str(valid),

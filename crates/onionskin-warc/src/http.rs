@@ -1,9 +1,10 @@
 //! HTTP responses, as crawls kept them.
 //!
-//! What a server says about its answer and what the answer is are two things. A crawler may have undone the
-//! chunking or the compression and kept the headers that announce it; servers announce gzip and send plain text;
-//! connections break. So every announcement is checked against the bytes, the most is made of them, and what did
-//! not fit is listed in [`HttpResponse::problems`]. Only a block that is no HTTP message at all is an error.
+//! What a server says about its answer and what the answer is are two things. A crawler may have
+//! undone the chunking or the compression and kept the headers that announce it; servers announce
+//! gzip and send plain text; connections break. So every announcement is checked against the bytes,
+//! the most is made of them, and what did not fit is listed in [`HttpResponse::problems`]. Only a
+//! block that is no HTTP message at all is an error.
 
 use crate::{Headers, Limits};
 
@@ -73,7 +74,8 @@ const MAX_HEAD_BYTES: usize = crate::head::MAX_HEAD_BYTES;
 /// Nobody stacks more; a list of a thousand is an attack.
 const MAX_ENCODINGS: usize = 4;
 
-/// Parses the block of a `response` record. Interim answers (`100 Continue`) in front of it are passed over.
+/// Parses the block of a `response` record. Interim answers (`100 Continue`) in front of it are
+/// passed over.
 ///
 /// ```
 /// let block = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n".to_vec();
@@ -99,7 +101,8 @@ pub fn parse_response(mut block: Vec<u8>, limits: &Limits) -> Result<HttpRespons
     Ok(HttpResponse { status, headers, body, problems: problems.0 })
 }
 
-/// How many bytes of a block are the head of its HTTP response, the empty line and interim answers in front of it included.
+/// How many bytes of a block are the head of its HTTP response, the empty line and interim answers
+/// in front of it included.
 ///
 /// ```
 /// assert_eq!(onionskin_warc::http_head_len(b"HTTP/1.1 200 OK\r\nA: 1\r\n\r\nbody"), Ok(25));
@@ -185,7 +188,8 @@ fn decode_body(mut body: Vec<u8>, headers: &Headers, limits: &Limits, problems: 
         problems.push(HttpProblem::Truncated);
     }
     let transfer = transfer.into_iter().filter(|name| !name.eq_ignore_ascii_case("chunked"));
-    // Applied in the order they are listed, content before transfer, so they are undone from the end.
+    // Applied in the order they are listed, content before transfer, so they are undone from the
+    // end.
     let applied: Vec<&str> = encodings(headers, "Content-Encoding").into_iter().chain(transfer).collect();
     if applied.len() > MAX_ENCODINGS {
         problems.push(HttpProblem::UnknownEncoding);

@@ -1,14 +1,14 @@
 //! The bytes of the file, with the way back.
 //!
-//! A damaged gzip member may decode on for a while, over the borders of the members behind it, before the decoder
-//! notices. To find those members again the reader must go back to where the damaged one began, and most inputs
-//! (pipes, sockets, members of a zip) cannot seek. So the buffer keeps what lies behind the current member's
-//! beginning, up to [`REWIND_BYTES`].
+//! A damaged gzip member may decode on for a while, over the borders of the members behind it,
+//! before the decoder notices. To find those members again the reader must go back to where the
+//! damaged one began, and most inputs (pipes, sockets, members of a zip) cannot seek. So the buffer
+//! keeps what lies behind the current member's beginning, up to [`REWIND_BYTES`].
 
 use std::io::{self, Read};
 
-/// How far back one can go at most. Members of a record-per-member file are far smaller; in a file that is one
-/// single member the way back is of no use anyway.
+/// How far back one can go at most. Members of a record-per-member file are far smaller; in a file
+/// that is one single member the way back is of no use anyway.
 pub(crate) const REWIND_BYTES: usize = 4 << 20;
 
 const FIRST_BUFFER: usize = 256 << 10;
@@ -83,8 +83,8 @@ impl<R: Read> Input<R> {
     fn make_room(&mut self) {
         let marked = self.mark.saturating_sub(self.base) as usize;
         let keep_from = marked.min(self.at).max(self.at.saturating_sub(REWIND_BYTES));
-        // Moving only when half of the buffer comes free keeps the copying linear. The kept part is bounded, so
-        // the buffer is: whoever peeks asks for a bounded number of bytes.
+        // Moving only when half of the buffer comes free keeps the copying linear. The kept part is
+        // bounded, so the buffer is: whoever peeks asks for a bounded number of bytes.
         if keep_from >= self.buffer.len() / 2 {
             self.buffer.copy_within(keep_from..self.end, 0);
             self.at -= keep_from;
@@ -96,8 +96,8 @@ impl<R: Read> Input<R> {
         }
     }
 
-    /// Appends up to `wanted` bytes to `out` and passes over them here; 0 at the end of the file. Big pieces go
-    /// around the buffer, so this input cannot go back over them.
+    /// Appends up to `wanted` bytes to `out` and passes over them here; 0 at the end of the file.
+    /// Big pieces go around the buffer, so this input cannot go back over them.
     pub(crate) fn read_into(&mut self, out: &mut Vec<u8>, wanted: usize) -> io::Result<usize> {
         const DIRECT: usize = 64 << 10;
         if self.at == self.end && wanted >= DIRECT && !self.at_end {

@@ -1,13 +1,14 @@
 //! WARC, ARC and WACZ readers that survive what a crawl contains.
 //!
-//! A crawl is kept as very many small records in very few big files. The naive reader inflates a file from its
-//! first byte and believes every length it is told: it works on the files of the specification, and loses a
-//! gigabyte to the first flipped bit of a real one. This crate reads records one at a time, in memory bounded by
-//! [`Limits`], and treats damage as data: what cannot be read becomes an [`Item::Damage`] with its place in the
-//! file, and reading goes on at the next record that can.
+//! A crawl is kept as very many small records in very few big files. The naive reader inflates a
+//! file from its first byte and believes every length it is told: it works on the files of the
+//! specification, and loses a gigabyte to the first flipped bit of a real one. This crate reads
+//! records one at a time, in memory bounded by [`Limits`], and treats damage as data: what cannot
+//! be read becomes an [`Item::Damage`] with its place in the file, and reading goes on at the next
+//! record that can.
 //!
-//! - [`Reader`] reads WARC and ARC, plain, gzip (a member a record, or the whole file in one) and zstd (with or
-//!   without a dictionary), from any [`Read`](std::io::Read).
+//! - [`Reader`] reads WARC and ARC, plain, gzip (a member a record, or the whole file in one) and
+//!   zstd (with or without a dictionary), from any [`Read`](std::io::Read).
 //! - [`read_range`] reads one piece of a big gzip file, so that pieces can be read in parallel.
 //! - [`parse_response`] takes the HTTP message out of a record and decodes its body.
 //! - [`wacz`] finds the WARC files in a WACZ, [`writer`] writes WARC files.
@@ -70,8 +71,9 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How many decoded bytes of one record are passed over before the rest of its member is given up. A member
-    /// that inflates to more than this is a bomb or a mistake, and time is bounded as well as memory.
+    /// How many decoded bytes of one record are passed over before the rest of its member is given
+    /// up. A member that inflates to more than this is a bomb or a mistake, and time is bounded as
+    /// well as memory.
     pub(crate) fn max_skip_bytes(&self) -> u64 {
         self.max_record_bytes.max(1 << 16).saturating_mul(16)
     }

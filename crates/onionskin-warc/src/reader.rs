@@ -1,8 +1,9 @@
 //! From decoded bytes to records.
 //!
-//! The reader believes a head as long as the bytes agree with it: after a block there must be the end of a member,
-//! the end of the file, or the next record. Where they disagree, the members' borders are believed first, then the
-//! text, and the head last. Every path either takes bytes or ends, so that reading always comes to an end.
+//! The reader believes a head as long as the bytes agree with it: after a block there must be the
+//! end of a member, the end of the file, or the next record. Where they disagree, the members'
+//! borders are believed first, then the text, and the head last. Every path either takes bytes or
+//! ends, so that reading always comes to an end.
 
 use crate::head::{
     Begins, Head, MAX_HEAD_BYTES, SEARCH_OVERLAP, complete_arc_head, find_record, head_end, parse_head,
@@ -43,9 +44,10 @@ impl From<SetupError> for OpenError {
 
 /// Reads the records of one file, one after the other, whatever its packing.
 ///
-/// The iterator gives `Err` only when the input itself fails; it does so once and then ends. Everything that is
-/// wrong *in* the file is an [`Item::Damage`]. Memory is bounded by [`Limits::max_record_bytes`] plus at most a few
-/// MiB of buffers; time is linear in the decoded size.
+/// The iterator gives `Err` only when the input itself fails; it does so once and then ends.
+/// Everything that is wrong *in* the file is an [`Item::Damage`]. Memory is bounded by
+/// [`Limits::max_record_bytes`] plus at most a few MiB of buffers; time is linear in the decoded
+/// size.
 pub struct Reader<R> {
     stream: Stream<R>,
     limits: Limits,
@@ -68,7 +70,8 @@ enum Phase {
     Done,
 }
 
-/// Decoded bytes are made this many at a time while a head is read, and while bytes are passed over.
+/// Decoded bytes are made this many at a time while a head is read, and while bytes are passed
+/// over.
 const HEAD_STEP: usize = 4 << 10;
 const SKIP_STEP: usize = 64 << 10;
 
@@ -110,7 +113,8 @@ enum Tail {
 }
 
 impl<R: Read> Reader<R> {
-    /// Looks at the first bytes and prepares for reading. An empty file is an archive without records.
+    /// Looks at the first bytes and prepares for reading. An empty file is an archive without
+    /// records.
     pub fn new(input: R, limits: Limits) -> Result<Reader<R>, OpenError> {
         let mut input = Input::new(input, 0);
         let head = input.peek(crate::stream::zstd::PROBE_BYTES)?;
@@ -155,8 +159,8 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// A reader of a gzip file that `input` gives from `offset` on. It starts at the first member found there, and
-    /// hands out what lies in members that begin in `floor..ceiling`.
+    /// A reader of a gzip file that `input` gives from `offset` on. It starts at the first member
+    /// found there, and hands out what lies in members that begin in `floor..ceiling`.
     pub(crate) fn for_range(
         input: R,
         offset: u64,
@@ -248,7 +252,8 @@ impl<R: Read> Reader<R> {
         self.records_in_member = 0;
     }
 
-    /// Reads what lies at the beginning of the pending bytes, up to the beginning of the next record.
+    /// Reads what lies at the beginning of the pending bytes, up to the beginning of the next
+    /// record.
     fn read_record(&mut self) -> io::Result<()> {
         if !self.skip_blanks()? {
             return Ok(());
@@ -258,8 +263,8 @@ impl<R: Read> Reader<R> {
         if let HeadSearch::NotARecord = search {
             return self.skip_garbage(offset, DamageKind::Garbage, 0);
         }
-        // Only a record moves a reader of a range over its borders: what lies behind a record and is none belongs
-        // to whoever read the record.
+        // Only a record moves a reader of a range over its borders: what lies behind a record and
+        // is none belongs to whoever read the record.
         if offset >= self.ceiling {
             if !self.segments.is_open() {
                 self.finish();
@@ -292,7 +297,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Passes over line ends and padding. False when the member ended or broke instead, which is then dealt with.
+    /// Passes over line ends and padding. False when the member ended or broke instead, which is
+    /// then dealt with.
     fn skip_blanks(&mut self) -> io::Result<bool> {
         let mut skipped = 0;
         loop {
@@ -426,7 +432,8 @@ impl<R: Read> Reader<R> {
             }
             Tail::Mismatch => return self.mismatch(offset, head, block),
             Tail::Broken(kind) => {
-                // With the whole block there, a file that ends before the checksum has lost nothing of it.
+                // With the whole block there, a file that ends before the checksum has lost nothing
+                // of it.
                 self.emit_block(offset, head, block, None, kind != DamageKind::CutOff);
                 return self.broken(offset, kind);
             }
@@ -446,8 +453,8 @@ impl<R: Read> Reader<R> {
             complete_arc_head(&mut head, &block);
         }
         let Head { kind, headers, .. } = head;
-        // In a plain file a record is alone by nature; its length is that of head, block and line ends, and is not
-        // kept since nothing needs it.
+        // In a plain file a record is alone by nature; its length is that of head, block and line
+        // ends, and is not kept since nothing needs it.
         self.emit_record(Record { kind, headers, block, offset, stored_len, truncated });
     }
 
@@ -536,7 +543,8 @@ impl<R: Read> Reader<R> {
                     return Ok(Tail::MemberEnd);
                 }
                 Fill::MemberEnd => {
-                    // Too few bytes to tell; perhaps the head of the next record goes on in the next member.
+                    // Too few bytes to tell; perhaps the head of the next record goes on in the
+                    // next member.
                     self.stream.consume(blanks);
                     return Ok(Tail::Record);
                 }
@@ -545,8 +553,8 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Something follows the block that is no record. Either the block swallowed the next record, or it goes on
-    /// beyond the length in its head.
+    /// Something follows the block that is no record. Either the block swallowed the next record,
+    /// or it goes on beyond the length in its head.
     fn mismatch(&mut self, offset: u64, head: Head, mut block: Vec<u8>) -> io::Result<()> {
         const RECORD_END: &[u8] = b"\r\n\r\n";
         if self.stream.container() == ContainerKind::Warc && self.stream.pending().starts_with(RECORD_END) {
@@ -644,12 +652,15 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// The open member cannot be decoded further: looks for the next one and reports what lies between.
+    /// The open member cannot be decoded further: looks for the next one and reports what lies
+    /// between.
     fn broken(&mut self, offset: u64, kind: DamageKind) -> io::Result<()> {
-        // In a member with many records the damage is where the decoder stands, not where the member began.
+        // In a member with many records the damage is where the decoder stands, not where the
+        // member began.
         let offset = if self.records_in_member > 1 { self.stream.input_offset() } else { offset };
         if kind == DamageKind::CorruptMember {
-            // A record that was handed out in this step is of this member, and as doubtful as it is.
+            // A record that was handed out in this step is of this member, and as doubtful as it
+            // is.
             for item in &mut self.ready {
                 if let Item::Record(record) = item {
                     record.truncated = true;

@@ -20,8 +20,8 @@ pub enum RecordKind {
     Request,
     /// About the file; also the first record of an ARC file.
     WarcInfo,
-    /// A later segment of a record. The reader joins segments that follow each other, so this kind is only met
-    /// when writing.
+    /// A later segment of a record. The reader joins segments that follow each other, so this kind
+    /// is only met when writing.
     Continuation,
     /// Any other type.
     Other,
@@ -72,10 +72,11 @@ pub struct Record {
     pub headers: Headers,
     /// The block, as long as `Content-Length` says or shorter when `truncated`.
     pub block: Vec<u8>,
-    /// Where the record begins in the file. In a compressed file this is where its gzip member or zstd frame
-    /// begins, also when more records lie in the same one.
+    /// Where the record begins in the file. In a compressed file this is where its gzip member or
+    /// zstd frame begins, also when more records lie in the same one.
     pub offset: u64,
-    /// How many bytes of the file hold this record and no other; `None` when it shares a member or a frame.
+    /// How many bytes of the file hold this record and no other; `None` when it shares a member or
+    /// a frame.
     pub stored_len: Option<u64>,
     /// The block is not what its writer held: it was cut off, is damaged, or lacks a segment; a
     /// [`Damage`] follows. What the *writer* left out is in [`Record::declared_truncation`].
@@ -155,8 +156,8 @@ pub struct Damage {
     pub offset: u64,
     /// What is wrong.
     pub kind: DamageKind,
-    /// How many bytes were passed over: bytes of the file where a member or a frame could not be decoded, decoded
-    /// bytes where decoding worked and the text was wrong.
+    /// How many bytes were passed over: bytes of the file where a member or a frame could not be
+    /// decoded, decoded bytes where decoding worked and the text was wrong.
     pub lost_bytes: u64,
 }
 
@@ -207,6 +208,7 @@ impl DamageKind {
 pub enum Item {
     /// A record.
     Record(Record),
-    /// A place where something could not be read; it comes after the record it concerns, if one was saved.
+    /// A place where something could not be read; it comes after the record it concerns, if one was
+    /// saved.
     Damage(Damage),
 }

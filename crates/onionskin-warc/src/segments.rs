@@ -1,9 +1,9 @@
 //! Records that were written in pieces.
 //!
-//! A record may be cut into segments: the first has `WARC-Segment-Number: 1`, the others are `continuation` records
-//! that name it, and the last of them says how long the whole is. Segments that follow each other in one file are
-//! joined here. Those that are spread over files are not: the first is handed out as far as it goes, with a
-//! [`DamageKind::MissingSegment`].
+//! A record may be cut into segments: the first has `WARC-Segment-Number: 1`, the others are
+//! `continuation` records that name it, and the last of them says how long the whole is. Segments
+//! that follow each other in one file are joined here. Those that are spread over files are not:
+//! the first is handed out as far as it goes, with a [`DamageKind::MissingSegment`].
 
 use crate::{Damage, DamageKind, Item, Record, RecordKind};
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! What kind of file is this?
 //!
-//! Names lie, so the first bytes decide. Compressed files are decoded a little, because every second file on disk
-//! is gzip and only some of those are archives.
+//! Names lie, so the first bytes decide. Compressed files are decoded a little, because every
+//! second file on disk is gzip and only some of those are archives.
 
 use crate::head::{Begins, find_record, record_begins};
 use crate::stream::{gzip, zstd};
@@ -35,8 +35,8 @@ pub fn sniff(head: &[u8]) -> Option<ContainerKind> {
     kinds.into_iter().find(|&kind| record_begins(head, kind) == Begins::Yes)
 }
 
-/// What a file that begins so is, compressed or not. A few KiB are enough, 256 KiB for zstd. Only the beginning is
-/// judged; a [`Reader`](crate::Reader) also searches further in.
+/// What a file that begins so is, compressed or not. A few KiB are enough, 256 KiB for zstd. Only
+/// the beginning is judged; a [`Reader`](crate::Reader) also searches further in.
 pub fn sniff_compressed(head: &[u8]) -> Option<(Compression, ContainerKind)> {
     if gzip::begins(head) {
         let mut probe = gzip::Probe::new();
@@ -95,8 +95,8 @@ pub(crate) fn sniff_inside(head: &[u8]) -> Option<(usize, Compression, Container
         let kind = ContainerKind::Warc;
         find_record(head, kind, false).map(|at| (at, Compression::None, kind))
     };
-    // The magic at the very beginning is believed: a gzip member may hold its records uncompressed, and those
-    // would then be taken for a plain file.
+    // The magic at the very beginning is believed: a gzip member may hold its records uncompressed,
+    // and those would then be taken for a plain file.
     if head.starts_with(gzip::MAGIC) {
         return gzip();
     }

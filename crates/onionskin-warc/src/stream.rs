@@ -1,12 +1,12 @@
 //! Decoded bytes, with the borders of gzip members and zstd frames.
 //!
-//! A decoder that hides the borders (as `MultiGzDecoder` does) cannot tell a record that ended from one that was
-//! damaged, and stops for good at the first error. Here every border is seen: [`Stream::fill`] ends at it, and
-//! [`Stream::open`] goes on. After an error [`Stream::resync`] looks for the next place where a member begins
-//! *and* decodes to the beginning of a record.
+//! A decoder that hides the borders (as `MultiGzDecoder` does) cannot tell a record that ended from
+//! one that was damaged, and stops for good at the first error. Here every border is seen:
+//! [`Stream::fill`] ends at it, and [`Stream::open`] goes on. After an error [`Stream::resync`]
+//! looks for the next place where a member begins *and* decodes to the beginning of a record.
 //!
-//! A block is decoded straight into its own memory by [`Stream::fill_block`]; only heads, and the few bytes decoded
-//! along with them, pass through the buffer here.
+//! A block is decoded straight into its own memory by [`Stream::fill_block`]; only heads, and the
+//! few bytes decoded along with them, pass through the buffer here.
 
 use crate::head::{Begins, MAX_HEAD_BYTES, record_begins};
 use crate::input::Input;
@@ -57,9 +57,10 @@ enum Codec {
 
 /// How many bytes may be looked at more than once.
 ///
-/// Hostile or unlucky bytes can look like the beginning of a member at every turn; going back to try each would
-/// take quadratic time. So going back is paid for: every byte of the file that is new earns two, and what is
-/// decoded in vain costs. Without credit the reader only goes forward, and time stays linear.
+/// Hostile or unlucky bytes can look like the beginning of a member at every turn; going back to
+/// try each would take quadratic time. So going back is paid for: every byte of the file that is
+/// new earns two, and what is decoded in vain costs. Without credit the reader only goes forward,
+/// and time stays linear.
 struct Credit {
     left: u64,
     highest: u64,
@@ -100,8 +101,8 @@ pub(crate) struct Stream<R> {
     credit: Credit,
 }
 
-/// Room behind a block, so that the fast loop of inflate runs to its end and the member's own end is seen in the
-/// same call.
+/// Room behind a block, so that the fast loop of inflate runs to its end and the member's own end
+/// is seen in the same call.
 const BLOCK_SLACK: usize = 512;
 /// A block grows by at least this, and at most by doubling: a length in a head is a claim.
 const BLOCK_STEP: usize = 256 << 10;
@@ -214,8 +215,8 @@ impl<R: Read> Stream<R> {
         Vec::with_capacity(length.min(BLOCK_STEP) + BLOCK_SLACK)
     }
 
-    /// Decodes straight into a block that is to be `length` bytes long and is not yet. Nothing may be pending;
-    /// what is decoded past `length` is pending afterwards.
+    /// Decodes straight into a block that is to be `length` bytes long and is not yet. Nothing may
+    /// be pending; what is decoded past `length` is pending afterwards.
     pub(crate) fn fill_block(&mut self, block: &mut Vec<u8>, length: usize) -> io::Result<Fill> {
         debug_assert!(self.pending().is_empty() && block.len() < length);
         if let Some(ended) = self.ended {
@@ -269,8 +270,9 @@ impl<R: Read> Stream<R> {
         Ok(open)
     }
 
-    /// Looks for the next member that begins a record, one byte behind the beginning of the open member if
-    /// `go_back`, else from where the decoder stands. Stands before it, unopened; false at the end of the file.
+    /// Looks for the next member that begins a record, one byte behind the beginning of the open
+    /// member if `go_back`, else from where the decoder stands. Stands before it, unopened; false
+    /// at the end of the file.
     pub(crate) fn resync(&mut self, go_back: bool) -> io::Result<bool> {
         self.decoded.clear();
         self.at = 0;

@@ -94,7 +94,8 @@ pub(crate) fn blocks(records: &[Record]) -> Vec<&[u8]> {
     records.iter().map(|record| record.block.as_slice()).collect()
 }
 
-/// One word an item: `3` is the record whose URI ends in `/3`, `3-` the same cut short, `!kind` is damage.
+/// One word an item: `3` is the record whose URI ends in `/3`, `3-` the same cut short, `!kind` is
+/// damage.
 pub(crate) fn outline(items: &[Item]) -> String {
     let words = items.iter().map(|item| match item {
         Item::Record(record) => {

@@ -1,8 +1,8 @@
 //! WACZ: a zip file with WARC files in it.
 //!
-//! The WARC files lie in `archive/`, as a rule stored and not compressed a second time, so that they can be read in
-//! pieces where they are: [`Member::stored_at`] says where. Indexes and page lists are left alone; everything they
-//! say is in the records.
+//! The WARC files lie in `archive/`, as a rule stored and not compressed a second time, so that
+//! they can be read in pieces where they are: [`Member::stored_at`] says where. Indexes and page
+//! lists are left alone; everything they say is in the records.
 
 use std::io::{self, Read, Seek};
 use zip::result::ZipError;
@@ -12,7 +12,8 @@ use zip::{CompressionMethod, ZipArchive};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaczError {
-    /// The zip directory at the end of the file is missing or broken, as when a download was cut off.
+    /// The zip directory at the end of the file is missing or broken, as when a download was cut
+    /// off.
     #[error("not a whole zip file: {0}")]
     BadZip(String),
     /// There is no WARC file in `archive/`.
@@ -78,8 +79,8 @@ impl<R: Read + Seek> Wacz<R> {
         &self.members
     }
 
-    /// The bytes of one of [`Wacz::members`], for a [`Reader`](crate::Reader). A member with a wrong checksum fails
-    /// at its end, after all records were read.
+    /// The bytes of one of [`Wacz::members`], for a [`Reader`](crate::Reader). A member with a
+    /// wrong checksum fails at its end, after all records were read.
     pub fn read(&mut self, member: &Member) -> Result<impl Read + use<'_, R>, WaczError> {
         Ok(self.zip.by_index(member.index)?)
     }

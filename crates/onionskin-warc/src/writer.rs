@@ -1,7 +1,8 @@
 //! Writing WARC 1.0 files.
 //!
-//! The writer keeps no state but its place in the file, takes nothing from clocks or random numbers, and so writes
-//! the same bytes for the same calls. In gzip, every record is a member of its own.
+//! The writer keeps no state but its place in the file, takes nothing from clocks or random
+//! numbers, and so writes the same bytes for the same calls. In gzip, every record is a member of
+//! its own.
 //!
 //! ```
 //! use onionskin_warc::writer::{NewRecord, RecordId, WarcWriter};
@@ -36,8 +37,8 @@ pub const IDENTICAL_PAYLOAD_PROFILE_1_1: &str =
 pub struct RecordId(u128);
 
 impl RecordId {
-    /// A UUID of version 8 (RFC 9562: "the bits are the application's own") from a hash of the caller's. 122 of its
-    /// bits are kept.
+    /// A UUID of version 8 (RFC 9562: "the bits are the application's own") from a hash of the
+    /// caller's. 122 of its bits are kept.
     pub fn from_hash(hash: u128) -> RecordId {
         const VERSION: u128 = 0xf << 76;
         const VARIANT: u128 = 0b11 << 62;
@@ -112,7 +113,8 @@ impl<W: Write> WarcWriter<W> {
         self.write_parts(&head, record.block)
     }
 
-    /// Writes a record of WARC 1.1 whose fields are all given, in this order; `Content-Length` alone is added.
+    /// Writes a record of WARC 1.1 whose fields are all given, in this order; `Content-Length`
+    /// alone is added.
     pub fn write_fields(&mut self, fields: &[(&str, &str)], block: &[u8]) -> io::Result<Written> {
         let mut head = String::from("WARC/1.1\r\n");
         for (name, value) in fields {

@@ -19,9 +19,9 @@
 //! | [`size()`] | relative sizes of crawls, lists and search engines |
 //! | [`seen`] | the online filter: has this document been seen? |
 //!
-//! The crates behind these functions are re-exported as modules, so a program depends on `onionskin`
-//! alone. Summaries implement `serde::Serialize`, with the fields that the command line, the server
-//! and the Python package show.
+//! The crates behind these functions are re-exported as modules, so a program depends on
+//! `onionskin` alone. Summaries implement `serde::Serialize`, with the fields that the command
+//! line, the server and the Python package show.
 //!
 //! # Example
 //!

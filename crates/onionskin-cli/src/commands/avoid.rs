@@ -29,11 +29,13 @@ pub(crate) struct AvoidArgs {
     /// Write files into this folder; made where it is missing.
     #[arg(short, long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
-    /// Which files: nutch-fast, nutch-regex, nutch-domaindeny, stormcrawler-fast, stormcrawler-regex, heritrix, browsertrix, scrapy, prefixes,
-    /// hosts, urls, csv, json. With -o all of them, unless told; without -o one, which goes to stdout.
+    /// Which files: nutch-fast, nutch-regex, nutch-domaindeny, stormcrawler-fast,
+    /// stormcrawler-regex, heritrix, browsertrix, scrapy, prefixes, hosts, urls, csv, json. With -o
+    /// all of them, unless told; without -o one, which goes to stdout.
     #[arg(long, value_name = "FORMAT", value_delimiter = ',')]
     pub format: Vec<Format>,
-    /// Kinds of copies to skip, as `collections` names them, separated by commas, or `all` [default: mirrors and aliases; not versioned documentation]
+    /// Kinds of copies to skip, as `collections` names them, separated by commas, or `all`
+    /// [default: mirrors and aliases; not versioned documentation]
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
     pub kinds: Vec<KindChoice>,
     /// Leave out copies that have a smaller part of their principal.
@@ -67,7 +69,8 @@ pub(crate) enum AvoidCommand {
         #[arg(value_hint = ValueHint::DirPath)]
         atlas: PathBuf,
     },
-    /// Judge an old list by a new crawl: which entries hold, which changed and must come off, when to look again. Exit 1 when one must.
+    /// Judge an old list by a new crawl: which entries hold, which changed and must come off, when
+    /// to look again. Exit 1 when one must.
     Audit {
         /// The old list, as avoid.json.
         #[arg(value_hint = ValueHint::FilePath)]
@@ -75,7 +78,8 @@ pub(crate) enum AvoidCommand {
         /// The atlas of the new crawl.
         #[arg(value_hint = ValueHint::DirPath)]
         atlas: PathBuf,
-        /// The day of the new crawl, as 2026-11-16 [default: when its last page was fetched, else today]
+        /// The day of the new crawl, as 2026-11-16 [default: when its last page was fetched, else
+        /// today]
         #[arg(long, value_name = "DATE")]
         date: Option<Date>,
         /// Write the list again, without what must come off, and with the day on what holds.

@@ -24,14 +24,15 @@ pub(crate) struct CollectionsArgs {
     /// The folder of the atlas.
     #[arg(value_hint = ValueHint::DirPath)]
     pub atlas: PathBuf,
-    /// When similar pages grow together: tolerant (most copies have most pages), strict (all copies have all pages) or extended
-    /// (copies may link to pages that they do not have).
+    /// When similar pages grow together: tolerant (most copies have most pages), strict (all copies
+    /// have all pages) or extended (copies may link to pages that they do not have).
     #[arg(long, default_value_t = Merge::Tolerant, value_name = "CONDITION")]
     pub merge: Merge,
     /// Let a copy stand on several sites; with strict and extended only.
     #[arg(long)]
     pub any_site: bool,
-    /// What makes pages similar: transitive (everything that pairs connect) or clusters (the table as it is).
+    /// What makes pages similar: transitive (everything that pairs connect) or clusters (the table
+    /// as it is).
     #[arg(long, default_value_t = Trivial::Transitive, value_name = "CLUSTERS")]
     pub trivial: Trivial,
     /// Do not learn which rewritings of addresses lead to the same page.
@@ -49,7 +50,8 @@ pub(crate) struct CollectionsArgs {
     /// List collections of fewer than ten pages too.
     #[arg(long)]
     pub noise: bool,
-    /// Draw cardinality against size of every collection into this file, .svg or .png; may be given twice.
+    /// Draw cardinality against size of every collection into this file, .svg or .png; may be given
+    /// twice.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub figure: Vec<PathBuf>,
     #[command(flatten)]

@@ -30,37 +30,44 @@ pub(crate) struct DedupArgs {
         required_unless_present = "dry_run"
     )]
     pub output: Option<PathBuf>,
-    /// Formats whose inputs are copied: `all`, `none`, or some of jsonl, parquet, csv, tsv, warc [default: jsonl,parquet; none
-    /// with --dolma]
+    /// Formats whose inputs are copied: `all`, `none`, or some of jsonl, parquet, csv, tsv, warc
+    /// [default: jsonl,parquet; none with --dolma]
     ///
-    /// In WARC files an exact copy becomes a `revisit` record, once its payload has been compared with that of the record it
-    /// refers to, and a near copy keeps its payload and gets a `metadata` record behind it. Folders of single files are never
-    /// copied; the lists name what to remove.
+    /// In WARC files an exact copy becomes a `revisit` record, once its payload has been compared
+    /// with that of the record it refers to, and a near copy keeps its payload and gets a
+    /// `metadata` record behind it. Folders of single files are never copied; the lists name what
+    /// to remove.
     #[arg(long, value_name = "FORMATS", value_parser = shards)]
     pub shards: Option<Shards>,
     /// Remove nothing, but say of every document in a cluster that it is in one.
     ///
-    /// Lines of JSON get the keys `dup_cluster`, `dup_size`, `dup_of` and `dup_resemblance` at their end, rows of Parquet get
-    /// columns of these names. `dup_of` is the id of the document that would stay, else its address, else `doc:` and its number;
-    /// null for that document itself. Documents in no cluster get no keys, and nulls. Copies in WARC files get `metadata` records.
+    /// Lines of JSON get the keys `dup_cluster`, `dup_size`, `dup_of` and `dup_resemblance` at
+    /// their end, rows of Parquet get columns of these names. `dup_of` is the id of the document
+    /// that would stay, else its address, else `doc:` and its number; null for that document
+    /// itself. Documents in no cluster get no keys, and nulls. Copies in WARC files get `metadata`
+    /// records.
     #[arg(long)]
     pub annotate: bool,
     /// Write Dolma attributes of this name for inputs of JSON lines.
     ///
-    /// A line for every line, with a span over the whole text of each copy: `[[0, characters, resemblance]]` under the key
-    /// `NAME__near_dup`. The folder `documents` in an input's path gives way to `attributes/NAME`.
+    /// A line for every line, with a span over the whole text of each copy:
+    /// `[[0, characters, resemblance]]` under the key `NAME__near_dup`. The folder `documents` in
+    /// an input's path gives way to `attributes/NAME`.
     #[arg(long, value_name = "NAME")]
     pub dolma: Option<String>,
     /// The folder below which inputs with relative names are now.
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub base: Option<PathBuf>,
-    /// Cluster the stored pairs anew, with those of this resemblance and more only (with overlap: this many shared chunks).
+    /// Cluster the stored pairs anew, with those of this resemblance and more only (with overlap:
+    /// this many shared chunks).
     ///
-    /// Not below the threshold that `onionskin similar` was given; nothing is scanned or searched again.
+    /// Not below the threshold that `onionskin similar` was given; nothing is scanned or searched
+    /// again.
     #[arg(long, visible_alias = "rethreshold", value_name = "T")]
     pub threshold: Option<String>,
-    /// Cluster the stored pairs anew, and keep of each cluster: smallest, longest, most-linked, earliest, or prefer:A,B,... with
-    /// beginnings of URLs, host names or names of inputs [default: what `onionskin similar` was given]
+    /// Cluster the stored pairs anew, and keep of each cluster: smallest, longest, most-linked,
+    /// earliest, or prefer:A,B,... with beginnings of URLs, host names or names of inputs [default:
+    /// what `onionskin similar` was given]
     #[arg(long, value_name = "RULE")]
     pub keep: Option<Survivor>,
     /// Decide, print the summary and write nothing.

@@ -38,7 +38,8 @@ pub(crate) struct EvaluateArgs {
     /// Exit with 1 when the adjusted Rand index of the clusters is lower.
     #[arg(long, value_name = "INDEX")]
     pub min_ari: Option<f64>,
-    /// Memory for sorting, as in 512M or 2G; 20 bytes a document come on top [default: half of what the machine has]
+    /// Memory for sorting, as in 512M or 2G; 20 bytes a document come on top [default: half of what
+    /// the machine has]
     #[arg(long, value_name = "SIZE", env = "ONIONSKIN_MEMORY")]
     pub memory: Option<MemoryBudget>,
 }

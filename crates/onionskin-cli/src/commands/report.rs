@@ -1,4 +1,5 @@
-//! `report`: how much is copied and where, as a page, tables and figures; or what has changed between two crawls.
+//! `report`: how much is copied and where, as a page, tables and figures; or what has changed
+//! between two crawls.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -21,11 +22,12 @@ pub(crate) struct ReportArgs {
     /// The atlas of a later crawl: tells what is new, gone, and still copied.
     #[arg(value_hint = ValueHint::DirPath)]
     pub later: Option<PathBuf>,
-    /// Where the report goes [default: `report` in the atlas; `report-since-EARLIER` in the later one]
+    /// Where the report goes [default: `report` in the atlas; `report-since-EARLIER` in the later
+    /// one]
     #[arg(short, long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub output: Option<PathBuf>,
-    /// An address where the simulated crawl begins, or `@FILE` with one a line; may be given several times [default: everywhere in the largest
-    /// strongly connected component]
+    /// An address where the simulated crawl begins, or `@FILE` with one a line; may be given
+    /// several times [default: everywhere in the largest strongly connected component]
     #[arg(long, value_name = "URL", conflicts_with = "later")]
     pub seed_url: Vec<String>,
     /// An earlier atlas with the same search, by whose growth the end of this one is estimated too.

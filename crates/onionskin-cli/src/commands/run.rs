@@ -29,14 +29,16 @@ pub(crate) struct SearchArgs {
     /// The resemblance of similar documents, at least, as in 0.9 or 90% [default: 0.9]
     #[arg(long, value_name = "T")]
     pub threshold: Option<String>,
-    /// Find every pair and miss none, by a join of the shingle sets instead of features. For small corpora, and as the yardstick.
+    /// Find every pair and miss none, by a join of the shingle sets instead of features. For small
+    /// corpora, and as the yardstick.
     #[arg(long)]
     pub exact: bool,
-    /// centred (every member is similar to the centre) or transitive (everything that is connected).
+    /// centred (every member is similar to the centre) or transitive (everything that is
+    /// connected).
     #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
     pub cluster: Clustering,
-    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or prefer:A,B,... with beginnings of URLs,
-    /// host names or names of inputs.
+    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or
+    /// prefer:A,B,... with beginnings of URLs, host names or names of inputs.
     #[arg(long, default_value = "smallest", value_name = "RULE")]
     pub keep: Survivor,
     /// Do not measure on a sample how much was found.
@@ -51,7 +53,8 @@ pub(crate) struct SearchArgs {
     /// Do not write a report.
     #[arg(long)]
     pub no_report: bool,
-    /// Make the full-text index that `serve` searches, too. Without it the first start of `serve` does.
+    /// Make the full-text index that `serve` searches, too. Without it the first start of `serve`
+    /// does.
     #[cfg(feature = "serve")]
     #[arg(long)]
     pub index: bool,

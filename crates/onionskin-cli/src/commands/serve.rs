@@ -25,16 +25,19 @@ pub(crate) struct ServeArgs {
     /// The folder of the atlas.
     #[arg(value_hint = ValueHint::DirPath, required_unless_present = "seen")]
     atlas: Option<PathBuf>,
-    /// The folder of an index of seen documents, which is made where there is none. Documents are checked and added under /api/v1/seen.
+    /// The folder of an index of seen documents, which is made where there is none. Documents are
+    /// checked and added under /api/v1/seen.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     seen: Option<PathBuf>,
     /// Only check: another process adds to the index.
     #[arg(long, requires = "seen")]
     seen_read_only: bool,
-    /// Where to listen. Port 0 takes a free one. Anything but this machine's loopback needs a token.
+    /// Where to listen. Port 0 takes a free one. Anything but this machine's loopback needs a
+    /// token.
     #[arg(long, default_value_t = Config::LISTEN, value_name = "ADDRESS:PORT")]
     listen: SocketAddr,
-    /// A file with the token that callers have to send, 16 characters or more [default: what is in ONIONSKIN_TOKEN]
+    /// A file with the token that callers have to send, 16 characters or more [default: what is in
+    /// ONIONSKIN_TOKEN]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     token_file: Option<PathBuf>,
     /// A name by which the server may be called on loopback, besides localhost; can be given again.

@@ -15,10 +15,12 @@ use crate::args::{Global, ResourceArgs, SimilarArgs, SimilarPreset};
 use crate::output::{bytes, grouped, percent, print, print_tagged, seconds, table};
 use crate::progress::Bar;
 
-/// Shared chunks that are enough, where nothing is said (Shivakumar and Garcia-Molina 1998, section 3).
+/// Shared chunks that are enough, where nothing is said (Shivakumar and Garcia-Molina 1998, section
+/// 3).
 const FOUR_LINES: u32 = 15;
 const TWO_LINES: u32 = 25;
-/// The share of identical paragraphs, where nothing is said (Pereira et al. 2006, table 3: the lowest).
+/// The share of identical paragraphs, where nothing is said (Pereira et al. 2006, table 3: the
+/// lowest).
 const PARAGRAPHS: f64 = 0.5;
 
 pub(crate) fn run(args: &SimilarArgs, global: &Global) -> anyhow::Result<Exit> {

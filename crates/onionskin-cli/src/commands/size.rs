@@ -26,20 +26,24 @@ use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SizeArgs {
-    /// What is measured: folders of atlases and of indexes of seen documents, files with one address a line (plain or gzipped, `-` for standard input), and search engines as
-    /// addresses with {query}, {count} and {start} in them. One atlas with --method walk, one results file with --method addresses.
+    /// What is measured: folders of atlases and of indexes of seen documents, files with one
+    /// address a line (plain or gzipped, `-` for standard input), and search engines as addresses
+    /// with {query}, {count} and {start} in them. One atlas with --method walk, one results file
+    /// with --method addresses.
     #[arg(required = true, value_name = "MEMBER", value_hint = ValueHint::AnyPath)]
     pub members: Vec<String>,
     /// How.
     #[arg(long, value_enum, default_value_t = MethodArg::Overlap)]
     pub method: MethodArg,
-    /// What makes two pages the same [default: content where all members are atlases or indexes of seen documents, else url]
+    /// What makes two pages the same [default: content where all members are atlases or indexes of
+    /// seen documents, else url]
     #[arg(long, value_enum)]
     pub by: Option<ByArg>,
     /// The resemblance that makes a near copy.
     #[arg(long, default_value_t = 0.9, value_name = "RESEMBLANCE", value_parser = share)]
     pub threshold: f64,
-    /// Pages that are sampled of each member, or of the walk [default: 2400, which is good for about 2 points; 400 with engines, for about 5]
+    /// Pages that are sampled of each member, or of the walk [default: 2400, which is good for
+    /// about 2 points; 400 with engines, for about 5]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
     pub samples: Option<u32>,
     /// The probability with which intervals have the truth.
@@ -64,7 +68,8 @@ pub(crate) struct SizeArgs {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Engines")]
 pub(crate) struct EngineArgs {
-    /// Words for random queries, one a line, with the number of documents that have it if known [default: words of the texts of atlases]
+    /// Words for random queries, one a line, with the number of documents that have it if known
+    /// [default: words of the texts of atlases]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub lexicon: Option<PathBuf>,
     /// An atlas that knows the texts of pages, beside those that are members.
@@ -77,7 +82,8 @@ pub(crate) struct EngineArgs {
     /// Fetch pages that no atlas knows.
     #[arg(long)]
     pub fetch: bool,
-    /// Where addresses stand in an answer: `text` (one a line), json:results[].url or json:/results/*/url
+    /// Where addresses stand in an answer: `text` (one a line), json:results[].url or
+    /// json:/results/*/url
     #[arg(long, default_value = "json:results[].url", value_name = "PATH")]
     pub results: ResultPath,
     /// What stands between the words of a query, such as " AND ".
@@ -89,7 +95,8 @@ pub(crate) struct EngineArgs {
     /// Words of a random query.
     #[arg(long, default_value_t = EngineParams::default().query_words, value_name = "N")]
     pub query_words: usize,
-    /// Results that are fetched. Queries with so many or more are thrown away, since ranking decides what is seen of those.
+    /// Results that are fetched. Queries with so many or more are thrown away, since ranking
+    /// decides what is seen of those.
     #[arg(long, default_value_t = EngineParams::default().most_results, value_name = "N")]
     pub most_results: usize,
     /// Do not throw them away.
@@ -110,7 +117,8 @@ pub(crate) struct EngineArgs {
     /// How often a request that failed in passing (time-out, 429, 5xx) is tried again.
     #[arg(long, default_value_t = 3, value_name = "N")]
     pub retries: u32,
-    /// Milliseconds before the first of those; twice as long before each next one, or as long as the server says.
+    /// Milliseconds before the first of those; twice as long before each next one, or as long as
+    /// the server says.
     #[arg(long, default_value_t = 2_000, value_name = "MS", hide = true)]
     pub backoff: u64,
     /// Requests in all, at most [default: as many as it takes]

@@ -183,7 +183,8 @@ fn random_bytes_and_nothing() {
             (state >> 56) as u8
         })
         .collect();
-    // Named on the command line, a file of no known kind is an error; in a folder it is passed over.
+    // Named on the command line, a file of no known kind is an error; in a folder it is passed
+    // over.
     let (outcome, _) = scan(&dir, "noise.bin", &noise, &[]);
     assert_eq!(outcome.code, 2, "{}", outcome.stdout);
     dir.write("folder/noise.bin", &noise);
@@ -210,7 +211,8 @@ fn an_unwritable_folder() {
     assert_eq!(outcome.code, 2);
 }
 
-/// A disk that fills up: told with what was needed, and the finished part of the work goes on from there.
+/// A disk that fills up: told with what was needed, and the finished part of the work goes on from
+/// there.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk() {

@@ -61,7 +61,8 @@ fn mirrors_are_found_checked_and_drawn() {
         assert_eq!(replicas.len() as u64, group["replicas"].as_u64().unwrap());
         assert_eq!(replicas.iter().filter(|replica| replica["is_principal"] == true).count(), 1);
     }
-    // What is missing, changed and added is told page by page, and adds up to the numbers of the table.
+    // What is missing, changed and added is told page by page, and adds up to the numbers of the
+    // table.
     let explained = lines(&dir.run(&["explain", "atlas", "collection:0", "--json"]).stdout);
     let of_table =
         found.iter().find(|line| line["group"] == 0).unwrap()["members"].as_array().unwrap().clone();
@@ -128,7 +129,8 @@ fn a_list_is_written_replayed_and_audited() {
     assert!(audited.stdout.contains("0 of"), "{}", audited.stdout);
     assert!(std::fs::read_to_string(dir.path("next.json")).unwrap().contains("2026-11-16"));
 
-    // One format goes to stdout as it is, and a crawl of the kept copies alone finds the mirrors gone.
+    // One format goes to stdout as it is, and a crawl of the kept copies alone finds the mirrors
+    // gone.
     let fast = dir.run(&["avoid", "atlas", "--format", "nutch-fast"]);
     assert!(fast.stdout.contains("DenyPath ^/"), "{}", fast.stdout);
     assert_eq!(fast.stdout.as_bytes(), written["fast-urlfilter.txt"]);

@@ -313,8 +313,8 @@ fn kill_unless_done(mut child: Child, wait: Duration) -> String {
     reader.join().unwrap()
 }
 
-/// `kill -9` under load, while documents are added and removed and the index is compacted: what was answered for is there, nothing is
-/// there twice, and it always opens.
+/// `kill -9` under load, while documents are added and removed and the index is compacted: what was
+/// answered for is there, nothing is there twice, and it always opens.
 #[test]
 fn kills_lose_nothing_that_was_acknowledged() {
     const SEED: u64 = 6;

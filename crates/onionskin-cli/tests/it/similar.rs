@@ -144,7 +144,8 @@ fn kills_at_random_moments_do_not_change_a_byte() {
     let whole = start.elapsed();
     let expected = files(&dir.path("atlas"));
     let killed = run_through_kills(similar, whole, kills());
-    // The last one may have ended before it could be killed, or been finished by an earlier one: once more, in peace.
+    // The last one may have ended before it could be killed, or been finished by an earlier one:
+    // once more, in peace.
     assert!(similar().stdout(Stdio::null()).status().unwrap().success());
     assert_same_files(&files(&dir.path("atlas")), &expected, &format!("after {killed} kills"));
 }

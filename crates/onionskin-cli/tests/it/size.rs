@@ -250,7 +250,8 @@ fn searches_from_a_log() {
     let seen = dir.json(&arguments);
     assert_eq!((&seen["queries"], &seen["too_many"]), (&62.into(), &1.into()), "{seen}");
     assert!(seen["empty"].as_u64().unwrap() >= 1, "{seen}");
-    // Queries are words of the first 60 pages, which the second engine has not: the source of the log shows.
+    // Queries are words of the first 60 pages, which the second engine has not: the source of the
+    // log shows.
     let ratio = &seen["ratios"][0]["ratio_of_sums"];
     assert!(ratio["value"].as_f64().unwrap() > 0.9, "the truth is 0.857: {ratio}");
     let outcome = dir.run(&arguments);

@@ -81,8 +81,9 @@ impl Outcome {
     }
 }
 
-/// Runs a command again and again, killing it at moments that differ from run to run, until it has been killed `kills` times and then
-/// ended by itself. `whole` is about how long it takes. Returns how often it was killed.
+/// Runs a command again and again, killing it at moments that differ from run to run, until it has
+/// been killed `kills` times and then ended by itself. `whole` is about how long it takes. Returns
+/// how often it was killed.
 pub fn run_through_kills(command: impl Fn() -> Command, whole: Duration, kills: u32) -> u32 {
     let mut killed = 0;
     for attempt in 0..1000 {

@@ -1,6 +1,7 @@
 //! x86-64 with AVX-512: sixty-four bytes, eight windows, eight images at a time.
 //!
-//! Each does what its sibling in [`super::x86`] does, and is chosen where the processor has what [`super::has_avx512`] asks for.
+//! Each does what its sibling in [`super::x86`] does, and is chosen where the processor has what
+//! [`super::has_avx512`] asks for.
 
 use std::arch::x86_64::{
     __m128i, __m512i, _mm_bsrli_si128, _mm_loadu_si128, _mm512_add_epi64, _mm512_broadcast_i32x4,
@@ -107,7 +108,8 @@ pub(super) fn find_runs(blocks: &[[u8; 64]], base: usize, runs: &mut Runs) {
     runs.find(blocks, base, |block| classify(block), |out, base, bits| write_places(out, base, bits));
 }
 
-/// Four windows to a register; see [`x86::window_sums_wide`], which has two. `false` for widths that nobody uses; then nothing is written.
+/// Four windows to a register; see [`x86::window_sums_wide`], which has two. `false` for widths
+/// that nobody uses; then nothing is written.
 #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq,pclmulqdq,sse2")]
 pub(super) fn window_sums(
     blocks: &[u64],
@@ -157,7 +159,8 @@ fn fixed_window_sums<const W: usize>(
     unsafe { out.set_len(out.len() + windows) };
 }
 
-/// The sums of eight windows that begin with the first eight of the blocks, of which there are W + 8 or more.
+/// The sums of eight windows that begin with the first eight of the blocks, of which there are W +
+/// 8 or more.
 #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
 #[inline]
 fn eight_windows<const W: usize>(
@@ -198,7 +201,8 @@ fn eight_windows<const W: usize>(
     _mm512_xor_si512(_mm512_unpacklo_epi64(even, odd), constant)
 }
 
-/// Four groups to a register. `false` for sizes that few use, and for fewer than four groups; then nothing is written.
+/// Four groups to a register. `false` for sizes that few use, and for fewer than four groups; then
+/// nothing is written.
 #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse2")]
 pub(super) fn group_sums(
     blocks: &[u64],
@@ -273,8 +277,8 @@ fn reduce(products: __m512i, barrett: __m512i) -> __m512i {
     _mm512_xor_si512(back, products)
 }
 
-/// Four sums side by side, each of every fourth pair of blocks, which are brought together at the end. What waits for the eight blocks before is
-/// one multiplication.
+/// Four sums side by side, each of every fourth pair of blocks, which are brought together at the
+/// end. What waits for the eight blocks before is one multiplication.
 #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse2")]
 pub(super) fn fold_blocks(state: u64, blocks: &[u64], powers: &[u64; 8], barrett: Barrett) -> u64 {
     let (groups, rest) = blocks.as_chunks::<8>();

@@ -1,4 +1,5 @@
-//! x86-64: carry-less multiplication, one or two at a time; eight permutations, sixteen or thirty-two bytes at a time.
+//! x86-64: carry-less multiplication, one or two at a time; eight permutations, sixteen or
+//! thirty-two bytes at a time.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_add_epi8, _mm_clmulepi64_si128, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_cvtsi64_si128,
@@ -23,8 +24,8 @@ fn register(value: u64) -> __m128i {
 
 /// Barrett's reduction of a product of degree below 128: two multiplications.
 ///
-/// With M = t⁶⁴ + m and μ = ⌊t¹²⁸/M⌋ = t⁶⁴ + μ', the quotient of H·t⁶⁴ + L is q = H + ⌊H·μ'/t⁶⁴⌋ and the
-/// remainder L + (q·m mod t⁶⁴), since q·t⁶⁴ cancels the upper half.
+/// With M = t⁶⁴ + m and μ = ⌊t¹²⁸/M⌋ = t⁶⁴ + μ', the quotient of H·t⁶⁴ + L is q = H + ⌊H·μ'/t⁶⁴⌋
+/// and the remainder L + (q·m mod t⁶⁴), since q·t⁶⁴ cancels the upper half.
 #[target_feature(enable = "pclmulqdq,sse2")]
 #[inline]
 fn reduce(product: __m128i, barrett: __m128i) -> u64 {
@@ -68,7 +69,8 @@ pub(super) fn ascii_words(text: &[u8], starts: &[u64], ends: &[u64], out: &mut [
         u64::from_le(text.as_ptr().add(at).cast::<u64>().read_unaligned())
     };
     ascii_words_with(starts, ends, out, load, advance);
-    // A block that reaches beyond the end of the text was read too early. Only the last words of a text have one.
+    // A block that reaches beyond the end of the text was read too early. Only the last words of a
+    // text have one.
     let whole = ends.iter().rposition(|end| *end <= last as u64).map_or(0, |word| word + 1);
     ascii_words_with(&starts[whole..], &ends[whole..], &mut out[whole..], |at| load_block(text, at), advance);
 }
@@ -78,8 +80,9 @@ pub(super) fn find_runs(blocks: &[[u8; 64]], base: usize, runs: &mut Runs) {
     runs.find(blocks, base, |block| classify_avx2(block), write_places);
 }
 
-/// The sum of eight blocks, each times its power, four products of two at a time. The state stays a product of two halves that is
-/// reduced once at the end: its two multiplications are all that waits for the group before.
+/// The sum of eight blocks, each times its power, four products of two at a time. The state stays a
+/// product of two halves that is reduced once at the end: its two multiplications are all that
+/// waits for the group before.
 #[target_feature(enable = "vpclmulqdq,avx2,pclmulqdq,sse2")]
 pub(super) fn fold_blocks_wide(state: u64, blocks: &[u64], powers: &[u64; 8], barrett: Barrett) -> u64 {
     let (groups, rest) = blocks.as_chunks::<8>();
@@ -119,7 +122,8 @@ fn load_four(four: &[u64; 4]) -> __m256i {
     unsafe { _mm256_loadu_si256(four.as_ptr().cast()) }
 }
 
-/// Eight blocks at a time, then what is left at once: one dependent reduction for each group instead of each block.
+/// Eight blocks at a time, then what is left at once: one dependent reduction for each group
+/// instead of each block.
 #[target_feature(enable = "pclmulqdq,sse2")]
 pub(super) fn fold_blocks(mut state: u64, blocks: &[u64], powers: &[u64; 8], barrett: Barrett) -> u64 {
     let barrett = constants(barrett);
@@ -136,8 +140,9 @@ pub(super) fn fold_blocks(mut state: u64, blocks: &[u64], powers: &[u64; 8], bar
     state
 }
 
-/// No window depends on the one before, so that the multiplications of several windows overlap in the pipeline: for
-/// the shingles of a few words that people use this is faster than rolling, whose every step waits for the last.
+/// No window depends on the one before, so that the multiplications of several windows overlap in
+/// the pipeline: for the shingles of a few words that people use this is faster than rolling, whose
+/// every step waits for the last.
 #[target_feature(enable = "pclmulqdq,sse2")]
 pub(super) fn window_sums(
     blocks: &[u64],
@@ -210,9 +215,10 @@ fn fixed_window_sums<const W: usize>(
     }
 }
 
-/// The same, two windows to a register: of four blocks in a row the even ones belong to windows i and i+2 and the odd ones to
-/// windows i+1 and i+3. The last block of a window is multiplied by t⁶⁴, which is to say moved to the upper half. `false` for
-/// widths that nobody uses; then nothing is written.
+/// The same, two windows to a register: of four blocks in a row the even ones belong to windows i
+/// and i+2 and the odd ones to windows i+1 and i+3. The last block of a window is multiplied by
+/// t⁶⁴, which is to say moved to the upper half. `false` for widths that nobody uses; then nothing
+/// is written.
 #[target_feature(enable = "vpclmulqdq,avx2,pclmulqdq,sse2")]
 pub(super) fn window_sums_wide(
     blocks: &[u64],
@@ -310,8 +316,9 @@ fn reduce_wide(products: __m256i, barrett: __m256i) -> __m256i {
     _mm256_xor_si256(back, products)
 }
 
-/// Walks all values once per tile of permutations, so that multipliers, offsets and minima of the tile stay in registers. A
-/// register holds eight permutations; broadcasting a value as 64 bits hands its halves to even and odd ones in turn.
+/// Walks all values once per tile of permutations, so that multipliers, offsets and minima of the
+/// tile stay in registers. A register holds eight permutations; broadcasting a value as 64 bits
+/// hands its halves to even and odd ones in turn.
 #[target_feature(enable = "avx2")]
 pub(super) fn lower_minima_avx2(values: &[u64], multipliers: &[u32], offsets: &[u32], minima: &mut [u32]) {
     let mut at = 0;
@@ -364,13 +371,15 @@ fn load_avx2<const REGISTERS: usize>(values: &[u32]) -> [__m256i; REGISTERS] {
     registers
 }
 
-/// Sixteen bytes at a time. Signed comparison serves for ranges once the range is moved to the bottom of the signed bytes.
+/// Sixteen bytes at a time. Signed comparison serves for ranges once the range is moved to the
+/// bottom of the signed bytes.
 #[inline]
 pub(super) fn classify(block: &[u8; 64]) -> ByteClasses {
     let mut classes = ByteClasses::default();
     let (quarters, _) = block.as_chunks::<16>();
     for (i, quarter) in quarters.iter().enumerate() {
-        // SAFETY: a quarter is 16 readable bytes and the load needs no alignment; SSE2 is part of x86-64.
+        // SAFETY: a quarter is 16 readable bytes and the load needs no alignment; SSE2 is part of
+        // x86-64.
         let (alphanumeric, high, newline) = unsafe {
             let bytes = _mm_loadu_si128(quarter.as_ptr().cast());
             let lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));

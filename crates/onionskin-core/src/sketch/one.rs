@@ -1,19 +1,23 @@
 //! Minima of one permutation, for the price of one.
 //!
-//! t permutations of n shingles are t·n images, and nearly all of them are thrown away. One permutation gives as many minima when its
-//! range is cut into t bins and the least image of each is kept (Li, Owen and Zhang 2012): one image a shingle. A bin of two
-//! documents agrees when the least image that either has in it belongs to a shingle that both have, which happens with the
+//! t permutations of n shingles are t·n images, and nearly all of them are thrown away. One
+//! permutation gives as many minima when its range is cut into t bins and the least image of each
+//! is kept (Li, Owen and Zhang 2012): one image a shingle. A bin of two documents agrees when the
+//! least image that either has in it belongs to a shingle that both have, which happens with the
 //! probability of their resemblance.
 //!
-//! Where few shingles fall into many bins some stay empty. Two empty bins say nothing, so an empty bin borrows: it has an order of its
-//! own in which it asks the others, the same for all documents, and takes what the first has that is not empty (Shrivastava 2017,
-//! "Optimal densification"). The argument goes on to hold: whom a bin asks depends on the hash alone, so two documents
-//! agree in it with the probability of their resemblance. The order is random, and after [`PROBES`] of them it goes on from the last
-//! one upwards, so that the single shingle of a short document is found by looking at a few words of bits.
+//! Where few shingles fall into many bins some stay empty. Two empty bins say nothing, so an empty
+//! bin borrows: it has an order of its own in which it asks the others, the same for all documents,
+//! and takes what the first has that is not empty (Shrivastava 2017, "Optimal densification"). The
+//! argument goes on to hold: whom a bin asks depends on the hash alone, so two documents agree in
+//! it with the probability of their resemblance. The order is random, and after [`PROBES`] of them
+//! it goes on from the last one upwards, so that the single shingle of a short document is found by
+//! looking at a few words of bits.
 //!
-//! Minima of one permutation are not quite independent: no shingle is the minimum of two bins by itself, and a bin may lend to several.
-//! Measured on random sets, estimates are unbiased; their spread is that of independent permutations as long as there are
-//! more shingles than bins, and up to a third more for a handful of shingles. Features meet as often as P(k,s,r) says, within what
+//! Minima of one permutation are not quite independent: no shingle is the minimum of two bins by
+//! itself, and a bin may lend to several. Measured on random sets, estimates are unbiased; their
+//! spread is that of independent permutations as long as there are more shingles than bins, and up
+//! to a third more for a handful of shingles. Features meet as often as P(k,s,r) says, within what
 //! 6,000 pairs can tell; with fewer shingles than minima within 0.025.
 
 use crate::mix::{SplitMix64, scramble};
@@ -54,7 +58,8 @@ impl OnePermutation {
         self.t
     }
 
-    /// The sketch of a set of fingerprints; repeats do no harm. All ones for an empty set, which resembles nothing.
+    /// The sketch of a set of fingerprints; repeats do no harm. All ones for an empty set, which
+    /// resembles nothing.
     pub fn sketch(&mut self, fingerprints: &[u64]) -> &[u32] {
         self.least.resize(self.t, NONE);
         self.least.fill(NONE);
@@ -147,8 +152,8 @@ impl OnePermutation {
     }
 }
 
-/// Half of an image, so that sketches are as short as those of many permutations: the upper one for even bins, the lower one for odd
-/// ones, and neighbours tell 64 bits apart.
+/// Half of an image, so that sketches are as short as those of many permutations: the upper one for
+/// even bins, the lower one for odd ones, and neighbours tell 64 bits apart.
 #[inline]
 fn half(bin: usize, image: u64) -> u32 {
     if bin.is_multiple_of(2) { (image >> 32) as u32 } else { image as u32 }

@@ -19,7 +19,8 @@ fn frozen() {
     assert_eq!(bottom, [0x081a_5c13, 0x5c52_bd40, 0xdec1_469c, NO_MEMBER]);
 }
 
-/// Ten thousand pairs: the mean error within four standard errors of nothing, the spread that of the binomial.
+/// Ten thousand pairs: the mean error within four standard errors of nothing, the spread that of
+/// the binomial.
 #[test]
 fn estimates_over_ten_thousand_pairs_lie_within_theory() {
     let pairs = 10_000;
@@ -45,8 +46,8 @@ fn estimates_over_ten_thousand_pairs_lie_within_theory() {
             "seed {seed}: mean error {mean} of resemblance {truth}"
         );
         let spread = (squares / n).sqrt() / theory;
-        // The standard deviation of n values is known to within 1/√(2n) of itself; a little is left for the permutations, which are
-        // the same for all pairs.
+        // The standard deviation of n values is known to within 1/√(2n) of itself; a little is left
+        // for the permutations, which are the same for all pairs.
         assert!(
             (spread - 1.0).abs() < 0.05,
             "seed {seed}: spread {spread} times theory at resemblance {truth}"

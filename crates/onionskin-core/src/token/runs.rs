@@ -1,12 +1,14 @@
 //! Where words begin and end, and the remainders of those that are ASCII.
 //!
-//! The naive way asks of every byte whether it belongs to a word. Here 64 bytes are classified at once, and the places where the
-//! mask of classes changes are written down in whole batches: more than there are, so that nothing has to be guessed, the
-//! surplus being written over by the next block. Both steps are inlined into a copy for each kind of processor (see [`crate::simd`]).
+//! The naive way asks of every byte whether it belongs to a word. Here 64 bytes are classified at
+//! once, and the places where the mask of classes changes are written down in whole batches: more
+//! than there are, so that nothing has to be guessed, the surplus being written over by the next
+//! block. Both steps are inlined into a copy for each kind of processor (see [`crate::simd`]).
 
 use crate::simd::ByteClasses;
 
-/// Blocks of 64 bytes in a window: the text and what is written down about it stay in the nearest cache.
+/// Blocks of 64 bytes in a window: the text and what is written down about it stay in the nearest
+/// cache.
 pub(crate) const WINDOW_BLOCKS: usize = 32;
 
 /// At most every second byte begins a run.
@@ -15,7 +17,8 @@ pub(crate) const RUNS_OF_BLOCK: usize = 32;
 /// Runs that are written down without asking. Plain text has about eleven in a block.
 const BATCH: usize = 12;
 
-/// Bit 5 of every byte: letters and digits stay what they are when it is set, capitals become small.
+/// Bit 5 of every byte: letters and digits stay what they are when it is set, capitals become
+/// small.
 const SMALL: u64 = 0x2020_2020_2020_2020;
 
 /// The runs of letters, digits and characters outside ASCII in one window of a text.
@@ -39,7 +42,8 @@ impl Runs {
     /// Before a text, of which line feeds may matter.
     pub fn begin(&mut self, lines: bool) {
         self.lines = lines;
-        // A run that was open before, the window, the end of the text, and what is written too much.
+        // A run that was open before, the window, the end of the text, and what is written too
+        // much.
         let room = 1 + RUNS_OF_BLOCK * (WINDOW_BLOCKS + 2);
         self.starts.resize(room, 0);
         self.ends.resize(room, 0);
@@ -70,7 +74,8 @@ impl Runs {
         (&self.starts[..self.n_ends], &self.ends[..self.n_ends])
     }
 
-    /// Writes down the runs of at most [`WINDOW_BLOCKS`] blocks that begin at `base`, as [`write_places`] does.
+    /// Writes down the runs of at most [`WINDOW_BLOCKS`] blocks that begin at `base`, as
+    /// [`write_places`] does.
     #[inline(always)]
     pub fn find(
         &mut self,
@@ -105,7 +110,8 @@ impl Runs {
     }
 }
 
-/// Adds the numbers of the runs of a block, the first of which to begin has the number `first`, that have a character outside ASCII.
+/// Adds the numbers of the runs of a block, the first of which to begin has the number `first`,
+/// that have a character outside ASCII.
 #[cold]
 fn find_beyond_ascii(mut high: u64, starts: u64, ends: u64, first: usize, beyond_ascii: &mut Vec<usize>) {
     while high != 0 {
@@ -123,7 +129,8 @@ fn find_beyond_ascii(mut high: u64, starts: u64, ends: u64, first: usize, beyond
     }
 }
 
-/// Adds for every line feed of a block how many runs have ended before it; `ended` had before the block.
+/// Adds for every line feed of a block how many runs have ended before it; `ended` had before the
+/// block.
 #[inline(always)]
 fn find_newlines(mut bits: u64, ends: u64, ended: usize, newlines: &mut Vec<usize>) {
     while bits != 0 {
@@ -149,8 +156,9 @@ pub(crate) fn write_places(out: &mut [u64; RUNS_OF_BLOCK], base: u64, mut bits: 
     }
 }
 
-/// The remainders of runs of ASCII letters and digits, as [`crate::rabin::Rabin::word`] has them after lower-casing. `load` gives the
-/// eight bytes of the text at a place, whatever they are beyond its end; `advance` multiplies by t⁶⁴.
+/// The remainders of runs of ASCII letters and digits, as [`crate::rabin::Rabin::word`] has them
+/// after lower-casing. `load` gives the eight bytes of the text at a place, whatever they are
+/// beyond its end; `advance` multiplies by t⁶⁴.
 #[inline(always)]
 pub(crate) fn ascii_words(
     starts: &[u64],

@@ -1,8 +1,8 @@
 //! The result of folding one character.
 //!
-//! Of the 1606 characters that fold, all but 105 become one other character, at one of about a hundred distances.
-//! An entry of the character trie therefore holds a small number: 0 for a character that stays, then one for each
-//! distance, then one for each sequence of two or three.
+//! Of the 1606 characters that fold, all but 105 become one other character, at one of about a
+//! hundred distances. An entry of the character trie therefore holds a small number: 0 for a
+//! character that stays, then one for each distance, then one for each sequence of two or three.
 
 use super::tables::{FOLD_DELTAS, FOLD_EXPANSIONS};
 
@@ -29,7 +29,8 @@ impl Fold {
     fn changed(number: u16, c: char) -> Fold {
         let number = usize::from(number) - 1;
         match FOLD_DELTAS.get(number) {
-            // A number that does not belong to `c` may point outside the scalar values; then `c` stays.
+            // A number that does not belong to `c` may point outside the scalar values; then `c`
+            // stays.
             Some(&delta) => {
                 Fold::one(u32::from(c).checked_add_signed(delta).and_then(char::from_u32).unwrap_or(c))
             }

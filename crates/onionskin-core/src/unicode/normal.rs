@@ -1,14 +1,15 @@
 //! Normal forms C and KC (Unicode Standard Annex 15).
 //!
-//! The naive way is to take the whole text apart, put the marks of each character in order, and join what joins.
-//! But nearly all text is normal already, so the text is scanned first for a *suspect*: a character that is not
-//! certain to stay, or is not a starter. All others are borders: nothing that happens before them reaches behind.
-//! Between two borders that follow each other there is nothing to do; a border with the suspects after it is a
-//! *segment*, the unit of work. The quick check of the annex settles most segments (a Hindi vowel sign is suspect
-//! and always right); the rest are taken apart, ordered and joined by themselves.
+//! The naive way is to take the whole text apart, put the marks of each character in order, and
+//! join what joins. But nearly all text is normal already, so the text is scanned first for a
+//! *suspect*: a character that is not certain to stay, or is not a starter. All others are borders:
+//! nothing that happens before them reaches behind. Between two borders that follow each other
+//! there is nothing to do; a border with the suspects after it is a *segment*, the unit of work.
+//! The quick check of the annex settles most segments (a Hindi vowel sign is suspect and always
+//! right); the rest are taken apart, ordered and joined by themselves.
 //!
-//! A segment is as long as outside data wants it to be. Work on it takes 4 bytes a decomposed character and the
-//! time of one stable sort.
+//! A segment is as long as outside data wants it to be. Work on it takes 4 bytes a decomposed
+//! character and the time of one stable sort.
 
 use super::tables::{
     COMPOSITE_SLOTS, COMPOSITES, DECOMPOSED, EMPTY_SLOT, RECORD_BLOCKS, RECORD_INDEX, RECORDS,
@@ -123,7 +124,8 @@ pub fn is_normalized(text: &str, form: Form) -> bool {
     true
 }
 
-/// Append the given form of `text` to `out`. What `out` held before is left alone, and does not join with it.
+/// Append the given form of `text` to `out`. What `out` held before is left alone, and does not
+/// join with it.
 pub fn normalize_into(text: &str, form: Form, out: &mut String) {
     out.reserve(text.len());
     let mut work = Workspace::default();
@@ -201,7 +203,8 @@ fn ascii_prefix(bytes: &[u8]) -> usize {
     words.len() * 8 + tail.iter().take_while(|b| b.is_ascii()).count()
 }
 
-/// The quick check of the annex, section 9: wrong order and characters that never occur are a clear no.
+/// The quick check of the annex, section 9: wrong order and characters that never occur are a clear
+/// no.
 fn quick_check(segment: &str, form: Form) -> Answer {
     let mut last_class = 0;
     let mut answer = Answer::Yes;
@@ -221,7 +224,8 @@ fn quick_check(segment: &str, form: Form) -> Answer {
     answer
 }
 
-/// A character and its combining class in 4 bytes, so that a hostile run of marks costs little and sorts fast.
+/// A character and its combining class in 4 bytes, so that a hostile run of marks costs little and
+/// sorts fast.
 #[derive(Clone, Copy)]
 struct Classed(u32);
 
@@ -282,10 +286,11 @@ impl Workspace {
         }
     }
 
-    /// Join each character with the last starter before it, unless something between them stands in the way.
+    /// Join each character with the last starter before it, unless something between them stands in
+    /// the way.
     fn compose(&mut self, out: &mut String) {
-        // `kept` characters are final but for the starter, which may still grow. The rest of the vector is read
-        // and never overtaken.
+        // `kept` characters are final but for the starter, which may still grow. The rest of the
+        // vector is read and never overtaken.
         let mut kept = 0;
         let mut starter: Option<(usize, char)> = None;
         let mut last_class = None;
@@ -293,7 +298,8 @@ impl Workspace {
             let next = self.chars[i];
             let class = next.class();
             if let Some((at, first)) = starter
-                // Right behind the starter, or behind characters of lower classes that did not join.
+                // Right behind the starter, or behind characters of lower classes that did not
+                // join.
                 && last_class.is_none_or(|last| last < class)
                 && let Some(joined) = pair(first, next.char())
             {
@@ -336,8 +342,8 @@ pub(super) fn decomposition(c: char, form: Form) -> Vec<char> {
 /// The character that the two join to.
 pub(super) fn pair(first: char, second: char) -> Option<char> {
     hangul::compose(first, second).or_else(|| {
-        // Every pair is tried that might join: with binary search over the sorted pairs, decomposed Vietnamese took
-        // half as long again.
+        // Every pair is tried that might join: with binary search over the sorted pairs, decomposed
+        // Vietnamese took half as long again.
         let hash = u32::from(first)
             .wrapping_mul(0x9e37_79b1)
             .wrapping_add(u32::from(second).wrapping_mul(0x85eb_ca6b));

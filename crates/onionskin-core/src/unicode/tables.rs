@@ -2,12 +2,13 @@
 //! fingerprint depends on every number here.
 //!
 //! Classes, combining classes, decompositions and composition are Unicode 18.0.0 as unicodedata2
-//! gives it. Case folding is full folding (C + F): Unicode 14.0.0 or later as `str.casefold` gives it, and for
-//! capitals younger than that, the small letter of the same name; they agree with CaseFolding of 18.0.0.
+//! gives it. Case folding is full folding (C + F): Unicode 14.0.0 or later as `str.casefold` gives
+//! it, and for capitals younger than that, the small letter of the same name; they agree with
+//! CaseFolding of 18.0.0.
 //!
-//! Code points by class: Word 27654, Mark 2323, Single 132109, Cluster 644, Ignored 419; the others are Separator.
-//! 1606 fold, 73 ways to more than one character; 2081 and 5982 decompose, canonically
-//! and compatibly, besides Hangul syllables; 961 pairs compose.
+//! Code points by class: Word 27654, Mark 2323, Single 132109, Cluster 644, Ignored 419; the others
+//! are Separator. 1606 fold, 73 ways to more than one character; 2081 and 5982 decompose,
+//! canonically and compatibly, besides Hangul syllables; 961 pairs compose.
 
 use super::normal::Record;
 
@@ -3512,7 +3513,8 @@ pub(super) static RECORD_BLOCKS: [[u16; 64]; 276] = [
     ],
 ];
 
-/// Canonical decomposition, compatible decomposition (start and length in `DECOMPOSED`), combining class, check.
+/// Canonical decomposition, compatible decomposition (start and length in `DECOMPOSED`), combining
+/// class, check.
 #[rustfmt::skip]
 pub(super) static RECORDS: [Record; 3947] = [
     Record::new(0, 0, 0, 0, 0, 0), Record::new(0, 0, 3, 1, 0, 4), Record::new(0, 0, 608, 2, 0, 4),

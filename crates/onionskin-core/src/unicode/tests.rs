@@ -40,8 +40,8 @@ impl Fnv {
     }
 }
 
-/// The meaning of the tables, not their layout. When one of these fails, stored fingerprints no longer mean what
-/// they did: do not correct the number, find out what changed.
+/// The meaning of the tables, not their layout. When one of these fails, stored fingerprints no
+/// longer mean what they did: do not correct the number, find out what changed.
 mod frozen {
     use super::*;
 
@@ -203,7 +203,8 @@ fn letters_and_digits_of_the_toolchain_are_in_tokens() {
             *strays.entry(u32::from(c) >> 8).or_insert(0) += 1;
         }
     }
-    // Apostrophes; Hangul fillers; Khmer inherent vowels; circled letters, which are symbols; halfwidth filler.
+    // Apostrophes; Hangul fillers; Khmer inherent vowels; circled letters, which are symbols;
+    // halfwidth filler.
     let expected = BTreeMap::from([(0x02, 4), (0x11, 2), (0x24, 52), (0x31, 1), (0xff, 1), (0x1f1, 78)]);
     assert_eq!(strays, expected);
 }

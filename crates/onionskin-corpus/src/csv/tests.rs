@@ -84,7 +84,8 @@ fn a_stream_that_is_cut_off_keeps_what_came_before() {
 }
 
 proptest! {
-    /// The naive twin is the whole-file reader of the csv crate's own parser, one record at a time with no blocks.
+    /// The naive twin is the whole-file reader of the csv crate's own parser, one record at a time
+    /// with no blocks.
     #[test]
     fn any_task_size_reads_the_same(rows in prop::collection::vec(("[a\",\n\r ]{0,8}", "[b\",]{0,3}"), 0..20), task_bytes in 1_u64..40) {
         let quoted = |field: &str| format!("\"{}\"", field.replace('"', "\"\""));

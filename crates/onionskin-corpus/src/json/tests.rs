@@ -89,7 +89,8 @@ proptest! {
         check(&line, PATHS)?;
     }
 
-    /// One way only: control characters in strings, and halves of pairs in strings that are passed over, are let through.
+    /// One way only: control characters in strings, and halves of pairs in strings that are passed
+    /// over, are let through.
     #[test]
     fn what_others_read_is_read(line in arb_line(), at in 0_usize..300, with in "[\\[\\]{}\",:0-9a-fu\\\\. -]{0,2}", len in 0_usize..3) {
         let chars: Vec<char> = line.chars().collect();

@@ -69,7 +69,8 @@ proptest! {
         prop_assert_eq!(found, naive_lines(&bytes, max_line));
     }
 
-    /// Going from one wanted line to the next, by reading or by jumping, with ends that are told right or too far.
+    /// Going from one wanted line to the next, by reading or by jumping, with ends that are told
+    /// right or too far.
     #[test]
     fn wanted_lines_are_those_that_are_wanted(
         bytes in text(), wanted in prop::collection::vec(any::<bool>(), 200), step in 1_u64..80, gap in 0_u64..40, ends: bool,
@@ -124,7 +125,8 @@ proptest! {
         if fail {
             prop_assert_eq!(failure.map(|(_, reason)| reason), Some(BadReason::CutOff));
             if !bytes.ends_with(b"\n") {
-                // The line the break fell into is no line, though one known to be too long may be told of.
+                // The line the break fell into is no line, though one known to be too long may be
+                // told of.
                 let cut = expected.pop();
                 if found.len() > expected.len() {
                     prop_assert_eq!(found.pop(), cut.map(|(offset, _)| (offset, None)));

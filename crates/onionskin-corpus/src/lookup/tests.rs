@@ -1,4 +1,5 @@
-//! That every format finds every document again is checked by `testing::read`, in the tests of each format.
+//! That every format finds every document again is checked by `testing::read`, in the tests of each
+//! format.
 
 use super::*;
 use crate::testing::{Folder, gzip};

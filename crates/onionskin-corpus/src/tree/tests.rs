@@ -80,7 +80,8 @@ fn pages_are_extracted_with_links() {
     assert_eq!(seen.bad_codes(), [(2, "extraction_failed")]);
 }
 
-/// On a real documentation set, scripts and pictures written as text were two thousand documents, most of them copies.
+/// On a real documentation set, scripts and pictures written as text were two thousand documents,
+/// most of them copies.
 #[test]
 fn scripts_pictures_and_style_sheets_are_passed_over() {
     let folder = Folder::new();

@@ -40,8 +40,8 @@ fn tables_without_types_are_not_annotated_and_not_copied_unasked() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Records are found exactly where the scan's reader finds them: every verdict meets its record, whatever the quoting, and
-    /// a filter that removes nothing copies every byte.
+    /// Records are found exactly where the scan's reader finds them: every verdict meets its
+    /// record, whatever the quoting, and a filter that removes nothing copies every byte.
     #[test]
     fn records_are_where_the_scan_found_them(
         text in "text,id\r?\na,b\nb,a\r\n([ab]|,|\"|\"\"|\r|\n|\r\n){0,60}",

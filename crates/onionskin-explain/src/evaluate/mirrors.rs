@@ -1,8 +1,10 @@
 //! Collections against the mirrors of a truth.
 //!
-//! A generated web says where each target and each of its mirrors stands: a host and a folder. A page belongs to the deepest such place that it is in. A
-//! collection that was found *corresponds* to the place that most of its pages are in, as a person would say who looks at it (Cho et al. 2000, section 4). What
-//! corresponds to no place, and the smaller pieces of what was found in several, are problem collections.
+//! A generated web says where each target and each of its mirrors stands: a host and a folder. A
+//! page belongs to the deepest such place that it is in. A collection that was found *corresponds*
+//! to the place that most of its pages are in, as a person would say who looks at it (Cho et al.
+//! 2000, section 4). What corresponds to no place, and the smaller pieces of what was found in
+//! several, are problem collections.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader};
@@ -19,7 +21,8 @@ use super::EvaluateError;
 
 /// A place counts as found whole when one collection has this share of its pages.
 const WHOLE: f64 = 0.8;
-/// And when others have no more than this share: two pages that also stand elsewhere do not break a mirror.
+/// And when others have no more than this share: two pages that also stand elsewhere do not break a
+/// mirror.
 const SCRAPS: f64 = 0.1;
 
 /// How well mirrors were found.
@@ -33,8 +36,8 @@ pub struct MirrorScore {
     pub mirrors: u64,
     /// Mirrors that were found, whole or in pieces, in a group with another copy.
     pub mirrors_found: u64,
-    /// Mirrors of which one collection has four fifths of the pages, in one group with most copies of the target, and others have no more than a
-    /// tenth together.
+    /// Mirrors of which one collection has four fifths of the pages, in one group with most copies
+    /// of the target, and others have no more than a tenth together.
     pub mirrors_whole: u64,
     /// By kind of mirror: how many there are, and how many of them are whole.
     pub by_kind: BTreeMap<String, (u64, u64)>,
@@ -71,7 +74,8 @@ struct Place {
 /// A collection and one of its copies.
 type Of = (CollectionId, ReplicaId);
 
-/// Holds the collections of an atlas against the mirrors of a truth; `None` when there is one without the other.
+/// Holds the collections of an atlas against the mirrors of a truth; `None` when there is one
+/// without the other.
 pub fn evaluate_mirrors(atlas_dir: &Path, truth: &Path) -> Result<Option<MirrorScore>, EvaluateError> {
     let atlas = Atlas::open(atlas_dir)?;
     if !atlas.has(&TableName::CollectionGroups) {

@@ -1,8 +1,8 @@
 //! From names to documents, for any number of both.
 //!
-//! The naive way is a hash table of every address. Here names and documents are sorted together by a 128-bit digest of the name,
-//! and what meets is a match; then the answers are sorted back into the order of the questions. Two sorts within the
-//! budget, whatever the sizes.
+//! The naive way is a hash table of every address. Here names and documents are sorted together by
+//! a 128-bit digest of the name, and what meets is a match; then the answers are sorted back into
+//! the order of the questions. Two sorts within the budget, whatever the sizes.
 
 use onionskin_core::DocId;
 use onionskin_extract::url;
@@ -19,7 +19,8 @@ const ID: u64 = 2;
 
 /// Collects questions and documents.
 pub(super) struct Names {
-    /// Digest; 0 for a document and more for a question, by how much it is believed; document or number of the question.
+    /// Digest; 0 for a document and more for a question, by how much it is believed; document or
+    /// number of the question.
     sorter: Sorter<(u128, u32, u64)>,
     params: SortParams,
     questions: u64,

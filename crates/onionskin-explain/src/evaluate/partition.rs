@@ -1,8 +1,9 @@
 //! Two ways to divide documents into clusters, compared.
 //!
-//! Counting pairs of documents one by one is quadratic. All that is needed is how many documents each cluster of the one shares
-//! with each cluster of the other: n documents in both make n(n-1)/2 pairs that both put together. These counts come out of
-//! a sort of (truth, found, document), and again of (found, truth, document), within the budget.
+//! Counting pairs of documents one by one is quadratic. All that is needed is how many documents
+//! each cluster of the one shares with each cluster of the other: n documents in both make n(n-1)/2
+//! pairs that both put together. These counts come out of a sort of (truth, found, document), and
+//! again of (found, truth, document), within the budget.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -74,7 +75,8 @@ impl ClusterScore {
         super::ratio(self.common_pairs, self.truth_pairs)
     }
 
-    /// The adjusted Rand index (Hubert and Arabie 1985): 1 when both divisions are the same, about 0 when one is drawn by lot.
+    /// The adjusted Rand index (Hubert and Arabie 1985): 1 when both divisions are the same, about
+    /// 0 when one is drawn by lot.
     pub fn adjusted_rand_index(&self) -> f64 {
         let all = pairs_among(self.documents) as f64;
         let (truth, found) = (self.truth_pairs as f64, self.found_pairs as f64);
@@ -88,7 +90,8 @@ impl ClusterScore {
 /// Examples that are kept of each cluster.
 const EXAMPLES: usize = 4;
 
-/// A document, its cluster by the truth and its cluster as found. Documents in no cluster have a label of their own.
+/// A document, its cluster by the truth and its cluster as found. Documents in no cluster have a
+/// label of their own.
 pub(super) type Labelled = (u64, u64, DocId);
 
 /// Compares two divisions, given the clusters of every document.

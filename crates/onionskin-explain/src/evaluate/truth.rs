@@ -1,8 +1,9 @@
 //! Known answers, read from a file.
 //!
-//! Three kinds of files are understood, told apart by their first line: JSON lines with facts as `onionskin generate --truth`
-//! writes them, JSON lines of pairs and members, and CSV or TSV under a header. The file is read twice from front to back (once
-//! for the names in it, once for what it says of them), so that nothing of it is held in memory.
+//! Three kinds of files are understood, told apart by their first line: JSON lines with facts as
+//! `onionskin generate --truth` writes them, JSON lines of pairs and members, and CSV or TSV under
+//! a header. The file is read twice from front to back (once for the names in it, once for what it
+//! says of them), so that nothing of it is held in memory.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -83,7 +84,8 @@ struct Line<'a> {
     doc: Option<u64>,
 }
 
-/// Facts have other fields of the same name, so these are looked at only in lines that are known to be such facts.
+/// Facts have other fields of the same name, so these are looked at only in lines that are known to
+/// be such facts.
 #[derive(Deserialize)]
 struct CopyLine {
     kind: String,

@@ -24,8 +24,9 @@ pub struct ClusterMember<'a> {
     pub tokens: u64,
 }
 
-/// Hands out the members of a cluster in order of their number, and returns its row of `cluster_stats` where there is one. Both
-/// tables are in order of document within a cluster, so nothing is held in memory, however large the cluster is.
+/// Hands out the members of a cluster in order of their number, and returns its row of
+/// `cluster_stats` where there is one. Both tables are in order of document within a cluster, so
+/// nothing is held in memory, however large the cluster is.
 pub fn explain_cluster<E: From<ExplainError>>(
     atlas: &Atlas,
     cluster: ClusterId,

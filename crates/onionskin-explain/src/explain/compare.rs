@@ -32,7 +32,8 @@ pub struct Stretch {
     pub range: Range<usize>,
     /// Its words.
     pub words: usize,
-    /// The passage it is, where it stands elsewhere in the other text; `None` when only this text has it.
+    /// The passage it is, where it stands elsewhere in the other text; `None` when only this text
+    /// has it.
     pub moved: Option<usize>,
 }
 
@@ -134,7 +135,8 @@ impl Comparison {
         }
     }
 
-    /// The first and the last `words` of a part of a text; `None` when there are not more of them than `at_most`.
+    /// The first and the last `words` of a part of a text; `None` when there are not more of them
+    /// than `at_most`.
     pub fn shortened(
         &self,
         side: Side,

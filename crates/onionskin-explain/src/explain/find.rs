@@ -118,7 +118,8 @@ impl Search {
     }
 }
 
-/// An address without what people leave out or get wrong: scheme, `www.`, fragment, the name of the index page, the last slash.
+/// An address without what people leave out or get wrong: scheme, `www.`, fragment, the name of the
+/// index page, the last slash.
 fn loosely(url: &str) -> &str {
     let url = url.split_once("://").map_or(url, |(_, rest)| rest);
     let url = url.strip_prefix("www.").unwrap_or(url);

@@ -93,7 +93,8 @@ pub(super) fn sketches(
     }))
 }
 
-/// What the features say, by the filter of the last search: those of the recipe, or others that it has made of the minima.
+/// What the features say, by the filter of the last search: those of the recipe, or others that it
+/// has made of the minima.
 pub(super) fn features(
     atlas: &Atlas,
     recipe: &Recipe,
@@ -133,7 +134,8 @@ pub(super) fn pair(atlas: &Atlas, docs: [DocId; 2]) -> Result<Option<PairRow>, E
     Ok(rows.find(|row| !matches!(row, Ok(row) if (row.a, row.b) != wanted)).transpose()?)
 }
 
-/// The rows of `clusters`. They are in order of the cluster, so all are looked at until both have been found.
+/// The rows of `clusters`. They are in order of the cluster, so all are looked at until both have
+/// been found.
 pub(super) fn clusters(atlas: &Atlas, docs: [DocId; 2]) -> Result<[Option<ClusterRow>; 2], ExplainError> {
     let mut found = [None; 2];
     if !atlas.has(&TableName::Clusters) {

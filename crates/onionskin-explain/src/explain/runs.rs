@@ -1,18 +1,20 @@
 //! The passages that two texts share, as runs of tokens.
 //!
-//! The problem: two lists of tokens, and wanted are the pieces that a person would call the same, longest first, none used twice.
-//! The naive way looks at every pair of places, takes the longest common run, marks it, and begins again: quadratic, times the
-//! number of runs. Here runs are found by the shingles that both texts have, since a run of at least w tokens is a
-//! sequence of shared shingles and nothing else:
+//! The problem: two lists of tokens, and wanted are the pieces that a person would call the same,
+//! longest first, none used twice. The naive way looks at every pair of places, takes the longest
+//! common run, marks it, and begins again: quadratic, times the number of runs. Here runs are found
+//! by the shingles that both texts have, since a run of at least w tokens is a sequence of shared
+//! shingles and nothing else:
 //!
 //! ```text
 //!  shared shingles ──▶ pairs of places ──▶ runs along diagonals ──▶ heap, longest first ──▶ taken, cut or dropped
 //! ```
 //!
-//! In ordinary texts a shingle stands in few places and all of this is linear. A text that repeats itself has as many pairs of
-//! places as the square of the repeats. Then the pairs of the rarest shingles are looked at, up to a limit, and of the
-//! others only the first with the first, the second with the second, and so on. What is found is always true; what
-//! is found of texts beyond the limit need not be the longest.
+//! In ordinary texts a shingle stands in few places and all of this is linear. A text that repeats
+//! itself has as many pairs of places as the square of the repeats. Then the pairs of the rarest
+//! shingles are looked at, up to a limit, and of the others only the first with the first, the
+//! second with the second, and so on. What is found is always true; what is found of texts beyond
+//! the limit need not be the longest.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -44,8 +46,8 @@ impl Run {
     }
 }
 
-/// The runs of at least a shingle that both texts have, longest first (then by place in `a`, then in `b`), no token in two of
-/// them; in order of `a`.
+/// The runs of at least a shingle that both texts have, longest first (then by place in `a`, then
+/// in `b`), no token in two of them; in order of `a`.
 pub(super) fn common_runs(a: &[u64], b: &[u64], shingler: &Shingler) -> Vec<Run> {
     common_runs_within(a, b, shingler, PAIRS)
 }
@@ -190,10 +192,11 @@ impl Taken {
     }
 }
 
-/// Which of the runs stand in the same order in both texts: of all ways to choose them, the one with the most tokens.
+/// Which of the runs stand in the same order in both texts: of all ways to choose them, the one
+/// with the most tokens.
 pub(super) fn in_order(runs: &[Run]) -> Vec<bool> {
-    // By place in `b`; runs are in order of `a`. The best chain that ends before a place is a maximum over a prefix, which a
-    // Fenwick tree keeps.
+    // By place in `b`; runs are in order of `a`. The best chain that ends before a place is a
+    // maximum over a prefix, which a Fenwick tree keeps.
     let mut by_b: Vec<usize> = (0..runs.len()).collect();
     by_b.sort_by_key(|&at| runs[at].b);
     let mut rank = vec![0; runs.len()];

@@ -45,8 +45,9 @@ pub enum TextError {
     },
 }
 
-/// Finds the document in its input again. Of several candidates the one with the same payload is taken (or one as long, where no digest is
-/// known), then the one with the same id or address, then the first.
+/// Finds the document in its input again. Of several candidates the one with the same payload is
+/// taken (or one as long, where no digest is known), then the one with the same id or address, then
+/// the first.
 pub(super) fn read_text(
     facts: &DocumentFacts,
     base: Option<&Path>,
@@ -99,7 +100,8 @@ fn rank(document: &Document<'_>, facts: &DocumentFacts) -> u8 {
 
 type Candidate = Result<(Source, u64), TextError>;
 
-/// Where the document may be: usually one place. A file of a folder is opened without walking through the folder.
+/// Where the document may be: usually one place. A file of a folder is opened without walking
+/// through the folder.
 fn candidates(
     facts: &DocumentFacts,
     base: Option<&Path>,
@@ -158,7 +160,8 @@ fn sources_named(name: &str, options: &Options) -> Result<Vec<Source>, TextError
     }
     let input = place.to_str().unwrap_or(name).to_owned();
     let mut sources = discover(&[input], options)?;
-    // A folder may have several sources of its own name: a tree is cut where another kind of file stands between.
+    // A folder may have several sources of its own name: a tree is cut where another kind of file
+    // stands between.
     let whole: Vec<Source> = sources.iter().filter(|source| source.name == name).cloned().collect();
     if !whole.is_empty() {
         return Ok(whole);

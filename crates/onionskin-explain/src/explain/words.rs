@@ -1,11 +1,12 @@
 //! Where in a text each canonical token stands.
 //!
-//! The scan needs tokens only, and its tokenizer hands out nothing else. To show a passage we must know the characters that a
-//! token was made of. The naive way is a second tokenizer that keeps places; it would drift from the first. Here the
-//! text is cut into pieces that the tokenizer itself never looks across, every piece is given to it, and what it says
-//! is what counts. A piece is a run of letters, digits and characters outside ASCII, with the punctuation after it. A run
-//! with several tokens in it, such as a line of Chinese, is cut further where the tokenizer would cut, and the cut is kept
-//! only if the tokens stay the same.
+//! The scan needs tokens only, and its tokenizer hands out nothing else. To show a passage we must
+//! know the characters that a token was made of. The naive way is a second tokenizer that keeps
+//! places; it would drift from the first. Here the text is cut into pieces that the tokenizer
+//! itself never looks across, every piece is given to it, and what it says is what counts. A piece
+//! is a run of letters, digits and characters outside ASCII, with the punctuation after it. A run
+//! with several tokens in it, such as a line of Chinese, is cut further where the tokenizer would
+//! cut, and the cut is kept only if the tokens stay the same.
 
 use std::ops::Range;
 
@@ -19,7 +20,8 @@ use onionskin_core::unicode::{self, CharClass};
 pub(super) struct Words {
     /// The remainder of each token, as the scan has it.
     pub tokens: Vec<u64>,
-    /// For each token the byte at which its piece begins; tokens that could not be told apart have the same.
+    /// For each token the byte at which its piece begins; tokens that could not be told apart have
+    /// the same.
     starts: Vec<usize>,
     text_len: usize,
 }

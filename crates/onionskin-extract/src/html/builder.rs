@@ -1,9 +1,10 @@
 //! Builds a [`Page`] from the events of a tokenizer.
 //!
-//! What a tree would be needed for is to know where a hidden element ends. Here only the elements opened inside a
-//! hidden one are remembered, at most [`MAX_OPEN_HIDDEN`] of them, with the rules for elements whose end tags may be
-//! left out; and for each kind of element how many are open at all, so that the end of one that was open before the
-//! hidden element began ends that too. A page that leaves everything open costs a bounded search a tag.
+//! What a tree would be needed for is to know where a hidden element ends. Here only the elements
+//! opened inside a hidden one are remembered, at most [`MAX_OPEN_HIDDEN`] of them, with the rules
+//! for elements whose end tags may be left out; and for each kind of element how many are open at
+//! all, so that the end of one that was open before the hidden element began ends that too. A page
+//! that leaves everything open costs a bounded search a tag.
 
 use super::Sink;
 use super::tags::Tag;
@@ -12,11 +13,12 @@ use crate::{Page, Robots, url};
 use std::collections::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Links past this many are not collected: no page is written by hand with so many, and traps have no end.
+/// Links past this many are not collected: no page is written by hand with so many, and traps have
+/// no end.
 pub(crate) const MAX_LINKS: usize = 100_000;
 
-/// How many bytes of addresses are put together for one page. A base of 60 KB before a hundred thousand short links would
-/// otherwise be a page of gigabytes.
+/// How many bytes of addresses are put together for one page. A base of 60 KB before a hundred
+/// thousand short links would otherwise be a page of gigabytes.
 const MAX_JOINED_BYTES: usize = 64 << 20;
 
 /// Titles are cut here. A title element that is never closed would take the whole page.
@@ -172,7 +174,8 @@ fn implies_end(tag: Tag, open: Tag) -> bool {
     match open {
         Tag::P => {
             let meaning = tag.meaning();
-            // What the standard lists: blocks, but not the parts of tables, which cannot be inside a paragraph.
+            // What the standard lists: blocks, but not the parts of tables, which cannot be inside
+            // a paragraph.
             (meaning.container && meaning.around >= Break::Line && tag != Tag::Select)
                 || matches!(tag, Tag::Hr | Tag::Plaintext | Tag::Xmp)
         }
@@ -463,7 +466,8 @@ fn key_of(tag: Tag, name: &[u8]) -> u64 {
     }
 }
 
-/// References that are not for the web, known by their first bytes without parsing what may be a megabyte of data.
+/// References that are not for the web, known by their first bytes without parsing what may be a
+/// megabyte of data.
 fn is_foreign_scheme(href: &str) -> bool {
     ["javascript:", "data:", "mailto:", "tel:", "about:", "blob:"].iter().any(|scheme| {
         href.len() >= scheme.len() && href.as_bytes()[..scheme.len()].eq_ignore_ascii_case(scheme.as_bytes())

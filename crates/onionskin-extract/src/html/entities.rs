@@ -1,13 +1,14 @@
 //! Character references: `&eacute;`, `&#233;`, `&#xe9;`, and the ways they are written wrong.
 //!
-//! Names are looked up by the longest one that fits, because some may stand without their semicolon: `&notit;` is `¬it;`
-//! while `&notin;` is `∉`. The naive way tries every name; here the range of names that begin with the bytes seen so far
-//! is narrowed byte by byte, in a sorted table.
+//! Names are looked up by the longest one that fits, because some may stand without their
+//! semicolon: `&notit;` is `¬it;` while `&notin;` is `∉`. The naive way tries every name; here the
+//! range of names that begin with the bytes seen so far is narrowed byte by byte, in a sorted
+//! table.
 
 use super::entity_table::NAMED;
 
-/// Where a reference stands. In attributes, where addresses are full of ampersands, a name without its semicolon counts
-/// only if no letter, digit or `=` follows.
+/// Where a reference stands. In attributes, where addresses are full of ampersands, a name without
+/// its semicolon counts only if no letter, digit or `=` follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Text,
@@ -31,8 +32,8 @@ impl Reference {
     }
 }
 
-/// The reference that begins at the front of `rest`, which is what follows an ampersand, and how many bytes it takes.
-/// `None` when the ampersand is just one.
+/// The reference that begins at the front of `rest`, which is what follows an ampersand, and how
+/// many bytes it takes. `None` when the ampersand is just one.
 pub(crate) fn reference(rest: &[u8], place: Place) -> Option<(Reference, usize)> {
     match rest.first()? {
         b'#' => numeric(rest),
@@ -100,7 +101,8 @@ fn numeric(rest: &[u8]) -> Option<(Reference, usize)> {
     Some((Reference::Numeric(character(code)), at))
 }
 
-/// The character of a code, as browsers have it: 128 to 159 are read as windows-1252, where authors meant them.
+/// The character of a code, as browsers have it: 128 to 159 are read as windows-1252, where authors
+/// meant them.
 fn character(code: u32) -> char {
     const WINDOWS_1252: [char; 32] = [
         '\u{20ac}', '\u{81}', '\u{201a}', '\u{192}', '\u{201e}', '\u{2026}', '\u{2020}', '\u{2021}',

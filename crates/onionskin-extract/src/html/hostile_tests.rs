@@ -1,5 +1,5 @@
-//! Pages made to hurt. Each is extracted once for what comes out, and those that could cost more than their size at two
-//! sizes, for how the time grows.
+//! Pages made to hurt. Each is extracted once for what comes out, and those that could cost more
+//! than their size at two sizes, for how the time grows.
 
 use super::*;
 use rustix::time::{ClockId, clock_gettime};
@@ -20,7 +20,8 @@ fn cpu_seconds(html: &[u8]) -> f64 {
     now() - begin
 }
 
-/// Four times the page takes four times as long; sixteen would be quadratic. Noise is allowed for generously.
+/// Four times the page takes four times as long; sixteen would be quadratic. Noise is allowed for
+/// generously.
 #[track_caller]
 fn check_linear(make: impl Fn(usize) -> String, n: usize) {
     let (small, large) = (make(n), make(4 * n));

@@ -1,4 +1,5 @@
-//! What each element means for text: whether it breaks the line, has an end, or hides what is in it.
+//! What each element means for text: whether it breaks the line, has an end, or hides what is in
+//! it.
 
 use crate::text::Break;
 
@@ -85,14 +86,16 @@ impl Tag {
 }
 
 // Some decisions, and why:
-// - `noscript` is out. It is for readers whose browser runs no scripts; what is in it is a second copy of what a script
-//   shows, or a line asking for JavaScript that whole sites share.
-// - `svg` is out: the words in icons and charts repeat through a template. `math` is in, but not its `annotation`,
-//   which says the same formula once more in another language.
-// - The fallback of `video`, `audio` and `canvas` is out, that of `object` is in: it is often the real content.
+// - `noscript` is out. It is for readers whose browser runs no scripts; what is in it is a second
+//   copy of what a script shows, or a line asking for JavaScript that whole sites share.
+// - `svg` is out: the words in icons and charts repeat through a template. `math` is in, but not
+//   its `annotation`, which says the same formula once more in another language.
+// - The fallback of `video`, `audio` and `canvas` is out, that of `object` is in: it is often the
+//   real content.
 // - `template` is inert; `dialog` is closed unless it says `open` (the builder looks).
 // - Options and buttons are in: they can be read on the page.
-// - Images give no text: the alternative text is not shown beside the image, and a copy with other images is a copy.
+// - Images give no text: the alternative text is not shown beside the image, and a copy with other
+//   images is a copy.
 tags! {
     A b"a" None,
     Abbr b"abbr" None,

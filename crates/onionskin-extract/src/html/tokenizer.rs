@@ -1,10 +1,11 @@
-//! An HTML tokenizer for text: what the standard tokenizes (section 13.2.5), cut down to what text, links and titles
-//! need.
+//! An HTML tokenizer for text: what the standard tokenizes (section 13.2.5), cut down to what text,
+//! links and titles need.
 //!
-//! The standard describes some eighty states and goes through them a character at a time. A page is mostly stretches
-//! where nothing can happen until one of one to three bytes comes, and those are searched for directly: `<` and `&` in
-//! text, the closing quote in a value, `>` in a comment, `</` in a script. Comments and doctypes make no event, names of
-//! tags and values nobody wants are not copied, and text without references is handed on as a slice of the page.
+//! The standard describes some eighty states and goes through them a character at a time. A page is
+//! mostly stretches where nothing can happen until one of one to three bytes comes, and those are
+//! searched for directly: `<` and `&` in text, the closing quote in a value, `>` in a comment, `</`
+//! in a script. Comments and doctypes make no event, names of tags and values nobody wants are not
+//! copied, and text without references is handed on as a slice of the page.
 //!
 //! The state machine by the letter is html5gum, and a test holds the two against each other.
 
@@ -60,7 +61,8 @@ struct Tokenizer<'a, S> {
     scratch: &'a mut Scratch,
 }
 
-/// White space between attributes. A carriage return is one too: the standard has made it a line feed by now.
+/// White space between attributes. A carriage return is one too: the standard has made it a line
+/// feed by now.
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\x0c' | b'\r')
 }
@@ -96,8 +98,8 @@ impl<S: Sink> Tokenizer<'_, S> {
         }
     }
 
-    /// Where the next `<` or `&` is, or the page ends. Most stretches between tags are a few bytes long, less than it takes
-    /// to start a vectorised search.
+    /// Where the next `<` or `&` is, or the page ends. Most stretches between tags are a few bytes
+    /// long, less than it takes to start a vectorised search.
     fn end_of_text(&self) -> usize {
         const NEAR: usize = 12;
         let rest = &self.bytes[self.at..];
@@ -111,7 +113,8 @@ impl<S: Sink> Tokenizer<'_, S> {
         }
     }
 
-    /// The character reference that begins with the `&` at `self.at`, which may be nothing but an `&`.
+    /// The character reference that begins with the `&` at `self.at`, which may be nothing but an
+    /// `&`.
     fn reference(&mut self) {
         match entities::reference(&self.bytes[self.at + 1..], Place::Text) {
             Some((reference, length)) => {
@@ -148,8 +151,8 @@ impl<S: Sink> Tokenizer<'_, S> {
         }
     }
 
-    /// Goes on after the next such byte, or at the end. Doctypes, processing instructions and what is none of these all
-    /// end at the first `>`, quoted or not.
+    /// Goes on after the next such byte, or at the end. Doctypes, processing instructions and what
+    /// is none of these all end at the first `>`, quoted or not.
     fn skip_past(&mut self, byte: u8) {
         self.at = match memchr::memchr(byte, &self.bytes[self.at..]) {
             Some(length) => self.at + length + 1,
@@ -173,7 +176,8 @@ impl<S: Sink> Tokenizer<'_, S> {
         self.at = end.map_or(self.bytes.len(), |close| inside + close + 1);
     }
 
-    /// Reads the name after `<` or `</` into the scratch, in lower case; `false` when the page ends in it.
+    /// Reads the name after `<` or `</` into the scratch, in lower case; `false` when the page ends
+    /// in it.
     fn name(&mut self, begin: usize) -> bool {
         let Some(length) = self.bytes[begin..].iter().position(|&byte| ends_name(byte)) else {
             self.at = self.bytes.len();
@@ -224,8 +228,9 @@ impl<S: Sink> Tokenizer<'_, S> {
         }
     }
 
-    /// Reads attributes up to and with the `>`, and says whether a slash was before it; `None` when the page ends first,
-    /// and with it the tag is gone. Those of end tags are read too, but are nobody's.
+    /// Reads attributes up to and with the `>`, and says whether a slash was before it; `None` when
+    /// the page ends first, and with it the tag is gone. Those of end tags are read too, but are
+    /// nobody's.
     fn attributes(&mut self, tell: bool) -> Option<bool> {
         let bytes = self.bytes;
         let mut at = self.at;
@@ -320,7 +325,8 @@ impl<S: Sink> Tokenizer<'_, S> {
         self.bytes[at + 1..].strip_prefix(b"/").is_some_and(|rest| starts_with_name(rest, name))
     }
 
-    /// Where the end tag of the element whose name is in the scratch begins; the end of the page if there is none.
+    /// Where the end tag of the element whose name is in the scratch begins; the end of the page if
+    /// there is none.
     fn end_of_raw_text(&self) -> usize {
         memchr::memchr_iter(b'<', &self.bytes[self.at..])
             .map(|offset| self.at + offset)
@@ -328,8 +334,8 @@ impl<S: Sink> Tokenizer<'_, S> {
             .unwrap_or(self.bytes.len())
     }
 
-    /// The same for a script. In one that has `<!--` in it, and no `-->` yet, an inner `<script>` must be closed before the
-    /// script can be.
+    /// The same for a script. In one that has `<!--` in it, and no `-->` yet, an inner `<script>`
+    /// must be closed before the script can be.
     fn end_of_script(&self) -> usize {
         #[derive(PartialEq)]
         enum Escape {
@@ -375,7 +381,8 @@ fn starts_with_name(bytes: &[u8], name: &[u8]) -> bool {
     bytes.len() > name.len() && bytes[..name.len()].eq_ignore_ascii_case(name) && ends_name(bytes[name.len()])
 }
 
-/// The value of an attribute, with references decoded; most have none and are handed back as they are.
+/// The value of an attribute, with references decoded; most have none and are handed back as they
+/// are.
 fn decode_value<'a>(raw: &'a str, scratch: &'a mut String) -> &'a str {
     if memchr::memchr3(b'&', b'\0', b'\r', raw.as_bytes()).is_none() {
         return raw;

@@ -1,7 +1,8 @@
 //! Many references against one base.
 //!
-//! A page has dozens of links, most of them plain relative paths, and a full parse of each costs more than reading
-//! the page around it. Those are put together from the base by hand; everything else goes through the parser.
+//! A page has dozens of links, most of them plain relative paths, and a full parse of each costs
+//! more than reading the page around it. Those are put together from the base by hand; everything
+//! else goes through the parser.
 
 use super::{MAX_URL_BYTES, finish, normalize};
 use ::url::Url;
@@ -22,8 +23,9 @@ struct Base {
 }
 
 impl Joiner {
-    /// The page's own address, and what it says its links are relative to. A base that is no web address (`javascript:`,
-    /// `data:`) counts as none; without either, only absolute references can be joined.
+    /// The page's own address, and what it says its links are relative to. A base that is no web
+    /// address (`javascript:`, `data:`) counts as none; without either, only absolute references
+    /// can be joined.
     pub(crate) fn new(page: Option<&str>, base: Option<&str>) -> Joiner {
         let own = page.and_then(|page| Url::parse(page).ok());
         let url = base
@@ -66,7 +68,8 @@ impl Base {
         finish(self.url.join(reference).ok()?)
     }
 
-    /// Joins `name`, `folder/name`, `../name` and `/name`, when none of them holds a byte that could mean anything else.
+    /// Joins `name`, `folder/name`, `../name` and `/name`, when none of them holds a byte that
+    /// could mean anything else.
     fn join_plain(&self, reference: &str) -> Option<String> {
         let mut rest = reference;
         let mut end = self.folder.len();
@@ -82,7 +85,8 @@ impl Base {
                 }
             }
         }
-        // A dot may be part of a name, but not its first byte: it could be a dot segment. Two slashes in front are a host.
+        // A dot may be part of a name, but not its first byte: it could be a dot segment. Two
+        // slashes in front are a host.
         let mut first = true;
         for &byte in rest.as_bytes() {
             match byte {

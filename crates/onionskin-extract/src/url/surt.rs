@@ -1,15 +1,17 @@
-//! Sort-friendly forms of an address: the host turned round, so that a domain and all under it sort together.
+//! Sort-friendly forms of an address: the host turned round, so that a domain and all under it sort
+//! together.
 //!
-//! The CDX key is what Wayback indexes are sorted by. It is deliberately lossy: case, `www.`, session ids, the order of
-//! query arguments and trailing slashes go, so that captures of one page meet under one key. It has no standard; the
-//! Python package `surt` is what archives run, and the pairs in `testdata/surt.tsv` are its answers. The Heritrix form
-//! loses nothing but the difference of http and https, because crawlers match prefixes of it.
+//! The CDX key is what Wayback indexes are sorted by. It is deliberately lossy: case, `www.`,
+//! session ids, the order of query arguments and trailing slashes go, so that captures of one page
+//! meet under one key. It has no standard; the Python package `surt` is what archives run, and the
+//! pairs in `testdata/surt.tsv` are its answers. The Heritrix form loses nothing but the difference
+//! of http and https, because crawlers match prefixes of it.
 
 use super::{hex_value, push_escaped};
 use std::net::Ipv4Addr;
 
-/// The key of an address in a CDX or CDXJ index: `com,example)/path?a=1`. `None` for an empty address and for one
-/// whose port is not a number.
+/// The key of an address in a CDX or CDXJ index: `com,example)/path?a=1`. `None` for an empty
+/// address and for one whose port is not a number.
 ///
 /// ```
 /// use onionskin_extract::url::cdx_key;
@@ -175,7 +177,8 @@ fn canonical_host(host: &str) -> String {
     let host = if host.is_ascii() {
         host
     } else {
-        // An international name goes to ASCII as the resolver would have it; what cannot is escaped below.
+        // An international name goes to ASCII as the resolver would have it; what cannot is escaped
+        // below.
         match ::url::Host::parse(&host) {
             Ok(::url::Host::Domain(ascii)) => ascii,
             _ => host,
@@ -205,8 +208,9 @@ fn push_reversed(out: &mut String, host: &str) {
     }
 }
 
-/// The address a host of digits and dots stands for, as the resolver reads it: `10.1` is `10.0.0.1`, a leading zero
-/// means octal, and a number alone is all four bytes, of which higher ones are cut off.
+/// The address a host of digits and dots stands for, as the resolver reads it: `10.1` is
+/// `10.0.0.1`, a leading zero means octal, and a number alone is all four bytes, of which higher
+/// ones are cut off.
 fn numeric_address(host: &str) -> Option<Ipv4Addr> {
     if host.is_empty() || !host.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return None;
@@ -235,7 +239,8 @@ fn numeric_address(host: &str) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from(if room == 32 { last } else { high << room | last }))
 }
 
-/// The path without dot segments and doubled slashes. A `..` above the root stays, as it does in the archives' keys.
+/// The path without dot segments and doubled slashes. A `..` above the root stays, as it does in
+/// the archives' keys.
 fn flat_path(path: &[u8]) -> Vec<u8> {
     let mut kept: Vec<&[u8]> = Vec::new();
     for part in path.split(|&b| b == b'/').skip(1) {
@@ -258,8 +263,8 @@ fn flat_path(path: &[u8]) -> Vec<u8> {
     flat
 }
 
-/// Escapes undone until none is left. Each pass makes the bytes shorter, but `%2525...25` gives up one level a pass, so
-/// the passes are counted.
+/// Escapes undone until none is left. Each pass makes the bytes shorter, but `%2525...25` gives up
+/// one level a pass, so the passes are counted.
 fn unescape_fully(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..64 {
@@ -301,7 +306,8 @@ fn escape(bytes: &[u8]) -> String {
     out
 }
 
-/// Takes ASP.NET session ids out of a lower-case path: `/(s(24 letters))/page.aspx` and `/(24 letters)/page.aspx`.
+/// Takes ASP.NET session ids out of a lower-case path: `/(s(24 letters))/page.aspx` and
+/// `/(24 letters)/page.aspx`.
 fn strip_path_session(path: &mut String) {
     for with_letter in [true, false] {
         // The last folder that has the shape is the one that goes.
@@ -368,7 +374,8 @@ fn canonical_query(query: &str) -> String {
     sorted
 }
 
-/// One kind of session id in a query. It ends at `&` or at the end of the query, and the last one goes.
+/// One kind of session id in a query. It ends at `&` or at the end of the query, and the last one
+/// goes.
 enum Session {
     /// A name, `=`, and so many letters or digits.
     Token { name: &'static str, length: usize },

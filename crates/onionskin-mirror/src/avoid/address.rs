@@ -1,7 +1,8 @@
 //! Hosts, paths and rules that are what they say.
 //!
-//! A rule ends up in files where a line break, a quote or an unescaped sign would make it another rule. So nothing is a rule that is not
-//! spelt as a normalised address is: printable ASCII, percent-encoded, without dot segments.
+//! A rule ends up in files where a line break, a quote or an unescaped sign would make it another
+//! rule. So nothing is a rule that is not spelt as a normalised address is: printable ASCII,
+//! percent-encoded, without dot segments.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,8 +36,8 @@ pub enum AddressError {
     DotSegments(String),
 }
 
-/// The host that rules hold for: a name or an IP address in lower case, as in normalised addresses, and a port after it if that is the
-/// default of neither http nor https on this host.
+/// The host that rules hold for: a name or an IP address in lower case, as in normalised addresses,
+/// and a port after it if that is the default of neither http nor https on this host.
 ///
 /// Without a port it stands for `http://host/` and `https://host/`. With one, `host:8080`, it stands for that port only. `host:443` is
 /// `http://host:443/`, and `host:80` is `https://host:80/`, as these are what keeps its port when it is normalised.
@@ -56,7 +57,8 @@ impl RuleHost {
         Ok(RuleHost(authority.to_owned()))
     }
 
-    /// The host of a normalised address; `None` when it has none that a rule can hold for, or has a user name.
+    /// The host of a normalised address; `None` when it has none that a rule can hold for, or has a
+    /// user name.
     ///
     /// ```
     /// use onionskin_mirror::avoid::RuleHost;
@@ -83,7 +85,8 @@ impl RuleHost {
         split_port(&self.0).and_then(|(_, port)| parse_port(port?))
     }
 
-    /// Schemes that the rules hold on. A port that is the default of one scheme says which it is not.
+    /// Schemes that the rules hold on. A port that is the default of one scheme says which it is
+    /// not.
     pub(super) fn schemes(&self) -> &'static [&'static str] {
         match self.port() {
             Some(80) => &["https"],
@@ -107,7 +110,8 @@ impl FromStr for RuleHost {
     }
 }
 
-/// A directory: begins and ends with a slash, has no query, is not the root, and is spelt as in normalised addresses.
+/// A directory: begins and ends with a slash, has no query, is not the root, and is spelt as in
+/// normalised addresses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathPrefix(String);
 
@@ -118,7 +122,8 @@ impl PathPrefix {
     }
 }
 
-/// A path with its query, if it has one: begins with a slash, and is spelt as in normalised addresses.
+/// A path with its query, if it has one: begins with a slash, and is spelt as in normalised
+/// addresses.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PathAndQuery(String);
 
@@ -220,7 +225,8 @@ pub(super) fn path_of(path_and_query: &str) -> &str {
     path_and_query.bytes().position(|b| b == b'?').map_or(path_and_query, |at| &path_and_query[..at])
 }
 
-/// Host, and what stands after its colon. `None` when brackets do not close, or something else follows them.
+/// Host, and what stands after its colon. `None` when brackets do not close, or something else
+/// follows them.
 pub(super) fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
     if authority.starts_with('[') {
         let (host, after) = authority.split_at(authority.find(']')? + 1);
@@ -243,7 +249,8 @@ fn is_host(host: &str) -> bool {
         return inside.contains(':')
             && inside.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f' | b':' | b'.'));
     }
-    // The URL standard lets hosts have more signs than the name system does, brackets and quotes among them.
+    // The URL standard lets hosts have more signs than the name system does, brackets and quotes
+    // among them.
     let allowed = |b: u8| {
         b.is_ascii_graphic()
             && !b.is_ascii_uppercase()

@@ -1,7 +1,8 @@
 //! Which entries of an old list still hold, judged by a new crawl.
 //!
-//! A mirror that is skipped is not seen, so a list would stay as it is for ever. Some of the skipped pages have to be fetched now and then,
-//! and what comes back says whether the entry holds. Those that held are looked at less and less often; those that changed, sooner.
+//! A mirror that is skipped is not seen, so a list would stay as it is for ever. Some of the
+//! skipped pages have to be fetched now and then, and what comes back says whether the entry holds.
+//! Those that held are looked at less and less often; those that changed, sooner.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +14,8 @@ use super::AvoidEntry;
 /// What a new crawl has of an old entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Whether the crawl asked for pages under the entry's rules at all. One that follows the list does not.
+    /// Whether the crawl asked for pages under the entry's rules at all. One that follows the list
+    /// does not.
     pub asked: bool,
     /// Pages under the entry's rules.
     pub pages: u64,
@@ -37,7 +39,8 @@ impl Seen {
 pub struct AuditParams {
     /// The largest share of pages that may be copies of nothing.
     pub max_unique: f64,
-    /// The smallest share of pages that must be copies of the principal. Copies of something else may be copies of what is skipped too.
+    /// The smallest share of pages that must be copies of the principal. Copies of something else
+    /// may be copies of what is skipped too.
     pub min_of_principal: f64,
     /// Pages that must be seen to judge an entry, or all of them if it has fewer.
     pub min_pages: u64,
@@ -71,7 +74,8 @@ pub enum Verdict {
     Changed,
     /// It is not there any more, and there is nothing to skip.
     Gone,
-    /// What was kept instead is not there any more: it should come off the list, or the content is lost.
+    /// What was kept instead is not there any more: it should come off the list, or the content is
+    /// lost.
     PrincipalGone,
     /// The crawl does not tell.
     NotSeen,
@@ -112,8 +116,8 @@ pub struct Audited {
     pub look_again: Date,
 }
 
-/// Judges an entry by what a crawl of `crawled` has of it. When to look again follows from the time between the entry's own `checked`, if it
-/// has a date, and this crawl.
+/// Judges an entry by what a crawl of `crawled` has of it. When to look again follows from the time
+/// between the entry's own `checked`, if it has a date, and this crawl.
 pub fn audit_entry(entry: &AvoidEntry, seen: &Seen, crawled: Date, params: &AuditParams) -> Audited {
     let (verdict, reason) = judge(entry, seen, params);
     let checked = entry.checked.as_deref().and_then(|text| text.parse::<Date>().ok());

@@ -1,7 +1,8 @@
 //! The list's own file, `avoid.json`, and the same as CSV.
 //!
-//! The file is read back by later runs, so it has a version, and everything in it is checked: a rule that was edited by hand into
-//! something wider than it looks is an error with its place, not a rule.
+//! The file is read back by later runs, so it has a version, and everything in it is checked: a
+//! rule that was edited by hand into something wider than it looks is an error with its place, not
+//! a rule.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -280,7 +281,8 @@ impl AvoidList {
         })
     }
 
-    /// One line a rule, with all that is known of its entry, after a line of names. Fields are quoted as in RFC 4180.
+    /// One line a rule, with all that is known of its entry, after a line of names. Fields are
+    /// quoted as in RFC 4180.
     pub fn to_csv(&self) -> String {
         let mut text = String::from(
             "group,replica,kind,name,principal,root,host,rule,path,pages,bytes,coverage,similar,unique,checked\r\n",

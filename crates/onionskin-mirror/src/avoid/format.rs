@@ -1,8 +1,9 @@
 //! The list in the formats of crawlers.
 //!
-//! Every format is what its crawler reads, whole: no line has to be added by hand. A format that cannot say a rule leaves it out and tells
-//! so, rather than saying something wider. What each crawler does with its file is in `docs/avoid.md`; the tests have an evaluator for
-//! each, written from the crawler's own documentation.
+//! Every format is what its crawler reads, whole: no line has to be added by hand. A format that
+//! cannot say a rule leaves it out and tells so, rather than saying something wider. What each
+//! crawler does with its file is in `docs/avoid.md`; the tests have an evaluator for each, written
+//! from the crawler's own documentation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -193,8 +194,8 @@ impl Format {
         Ok(Rendered { text, rules, left_out })
     }
 
-    /// Takes out what cannot be said, then what other rules hold for anyway. A rule that was taken out and is covered by one that was not is
-    /// nothing to tell.
+    /// Takes out what cannot be said, then what other rules hold for anyway. A rule that was taken
+    /// out and is covered by one that was not is nothing to tell.
     fn leave_out<'a>(self, host: &RuleHost, rules: &mut Merged<'a>, counts: &mut BTreeMap<WhyLeftOut, u64>) {
         let refusal = |kind| self.refuses(host, rules.other_ports, kind);
         let whole = rules.whole.then(|| refusal(RuleKind::Host)).flatten();
@@ -308,7 +309,8 @@ impl Merged<'_> {
     }
 }
 
-/// Rules by host, ascending, each once. Some crawlers take the last block of a host for all of it, so each host has one.
+/// Rules by host, ascending, each once. Some crawlers take the last block of a host for all of it,
+/// so each host has one.
 fn merge(list: &AvoidList) -> BTreeMap<&RuleHost, Merged<'_>> {
     let mut merged: BTreeMap<&RuleHost, Merged<'_>> = BTreeMap::new();
     for entry in list.entries.iter().filter(|entry| !entry.rules.is_empty()) {
@@ -332,8 +334,9 @@ fn merge(list: &AvoidList) -> BTreeMap<&RuleHost, Merged<'_>> {
     merged
 }
 
-/// Whether Nutch's list of domains would take more than this host: it takes a registered domain, or a public suffix, with everything under
-/// it. Names that the public suffix list knows nothing of are not trusted either.
+/// Whether Nutch's list of domains would take more than this host: it takes a registered domain, or
+/// a public suffix, with everything under it. Names that the public suffix list knows nothing of
+/// are not trusted either.
 fn has_subdomains(host: &str) -> bool {
     if is_ip(host) {
         return false;
@@ -345,15 +348,16 @@ fn is_ip(host: &str) -> bool {
     host.starts_with('[') || host.parse::<std::net::Ipv4Addr>().is_ok()
 }
 
-/// Whether no other host has the same SURT: a comma in a host reads like a dot, and a dot at its end is lost.
+/// Whether no other host has the same SURT: a comma in a host reads like a dot, and a dot at its
+/// end is lost.
 fn has_one_surt(host: &str) -> bool {
     is_ip(host)
         || (host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
             && host.split('.').all(|label| !label.is_empty()))
 }
 
-/// Signs that mean something in a regular expression, in Java, JavaScript and Python alike. None but these may be escaped under
-/// JavaScript's `u` flag.
+/// Signs that mean something in a regular expression, in Java, JavaScript and Python alike. None
+/// but these may be escaped under JavaScript's `u` flag.
 fn escape_regex(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in text.chars() {
@@ -367,7 +371,8 @@ fn escape_regex(text: &str) -> String {
 
 /// Full regular expressions for a host's rules, to be searched in an address.
 ///
-/// The slash after the host ends it, so that no longer name matches, and `^` begins it, so that no subdomain does. There is no optional
+/// The slash after the host ends it, so that no longer name matches, and `^` begins it, so that no
+/// subdomain does. There is no optional
 /// default port: crawlers take that away before they filter, and `(:80|:443)?` would take `http://host:443/`, which is another place.
 fn patterns(host: &RuleHost, rules: &Merged<'_>) -> Vec<String> {
     let scheme = match host.schemes() {
@@ -381,7 +386,8 @@ fn patterns(host: &RuleHost, rules: &Merged<'_>) -> Vec<String> {
     whole.into_iter().chain(prefixes).chain(exact).collect()
 }
 
-/// Patterns for the path (`DenyPath`) and for path and query (`DenyPathQuery`), as both fast filters have them.
+/// Patterns for the path (`DenyPath`) and for path and query (`DenyPathQuery`), as both fast
+/// filters have them.
 fn path_patterns(rules: &Merged<'_>) -> Vec<String> {
     let whole = rules.whole.then(|| "DenyPath .*".to_owned());
     let prefixes = rules.prefixes.iter().map(|prefix| format!("DenyPath ^{}", escape_regex(prefix.as_str())));

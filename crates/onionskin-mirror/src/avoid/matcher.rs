@@ -1,7 +1,8 @@
 //! Which addresses a list skips.
 //!
-//! The plain way is to try every rule on every address. Here the host is looked up first, then the whole address among the single ones, then
-//! those beginnings of the path that have the length of some directory of that host, longest first.
+//! The plain way is to try every rule on every address. Here the host is looked up first, then the
+//! whole address among the single ones, then those beginnings of the path that have the length of
+//! some directory of that host, longest first.
 
 use std::collections::HashMap;
 
@@ -26,7 +27,8 @@ pub struct Hit {
 /// ```
 #[derive(Debug)]
 pub struct Matcher<'a> {
-    // Addresses come from outside, so the hash is one that nobody can choose collisions for; the order of the maps reaches nothing.
+    // Addresses come from outside, so the hash is one that nobody can choose collisions for; the
+    // order of the maps reaches nothing.
     hosts: HashMap<&'a str, HostTable<'a>>,
 }
 
@@ -36,8 +38,8 @@ pub(super) struct HostTable<'a> {
     whole: Vec<Hit>,
     exact: HashMap<&'a str, Vec<Hit>>,
     prefixes: HashMap<&'a str, Vec<Hit>>,
-    /// Lengths of the directories, each once, longest first. A hostile path has thousands of slashes, but few of them stand where a
-    /// directory of the list ends.
+    /// Lengths of the directories, each once, longest first. A hostile path has thousands of
+    /// slashes, but few of them stand where a directory of the list ends.
     lengths: Vec<usize>,
 }
 
@@ -55,8 +57,8 @@ impl<'a> Matcher<'a> {
         Matcher { hosts }
     }
 
-    /// The rule that holds for a normalised address: the one of the address itself, else that of the longest directory, else that of the
-    /// host. `None` when it is to be fetched.
+    /// The rule that holds for a normalised address: the one of the address itself, else that of
+    /// the longest directory, else that of the host. `None` when it is to be fetched.
     pub fn find(&self, url: &str) -> Option<Hit> {
         let (table, path_and_query) = self.table(url)?;
         table.hits(path_and_query).next()

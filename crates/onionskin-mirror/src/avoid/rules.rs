@@ -1,11 +1,13 @@
 //! From the addresses of a replica to the fewest rules that cover it.
 //!
-//! The plain way is one rule an address. But mirrors are directories, so the rule is the largest directory in which everything that is known
-//! belongs to the replica, and little of it is no copy. A host's addresses are sorted, so that a directory is a range of them; ranges
-//! are cut into their subdirectories until they are pure. The work is a sort and a walk over the bytes of the addresses.
+//! The plain way is one rule an address. But mirrors are directories, so the rule is the largest
+//! directory in which everything that is known belongs to the replica, and little of it is no copy.
+//! A host's addresses are sorted, so that a directory is a range of them; ranges are cut into their
+//! subdirectories until they are pure. The work is a sort and a walk over the bytes of the
+//! addresses.
 //!
-//! Directories are tested without regard to case: Heritrix compares addresses in lower case, so `/Docs/` may only become a rule when nothing
-//! to be fetched is known below `/docs/` either.
+//! Directories are tested without regard to case: Heritrix compares addresses in lower case, so
+//! `/Docs/` may only become a rule when nothing to be fetched is known below `/docs/` either.
 
 use std::collections::HashSet;
 
@@ -38,7 +40,8 @@ pub struct KnownPage<'a> {
 pub struct RuleLimits {
     /// The largest share of pages in a directory that may be no copies.
     pub max_unique: f64,
-    /// How many pages of the replica a directory has at least, at different paths. One page says little of what else may be beside it.
+    /// How many pages of the replica a directory has at least, at different paths. One page says
+    /// little of what else may be beside it.
     pub min_pages: u64,
 }
 
@@ -76,8 +79,9 @@ pub struct MadeRules {
 
 /// Rules that hold for the copies of a replica and for nothing outside of it.
 ///
-/// `known` is every page that is known of the replica's hosts, in any order: only what is given can be spared. A replica is commonly on
-/// one host; if it is on several, or on several ports, each has rules of its own.
+/// `known` is every page that is known of the replica's hosts, in any order: only what is given can
+/// be spared. A replica is commonly on one host; if it is on several, or on several ports, each has
+/// rules of its own.
 ///
 /// ```
 /// use onionskin_mirror::avoid::{KnownPage, PageRole, RuleLimits, SkipRule, rules_for};
@@ -100,7 +104,8 @@ pub fn rules_for<'a>(known: impl IntoIterator<Item = KnownPage<'a>>, limits: &Ru
         }
     }
     pages.sort_unstable();
-    // A host and its ports are next to each other only as long as nothing sorts in between: `a.org-b` comes before `a.org:80`.
+    // A host and its ports are next to each other only as long as nothing sorts in between:
+    // `a.org-b` comes before `a.org:80`.
     let mut names: Vec<(&str, &str)> = pages
         .chunk_by(|a, b| a.authority == b.authority)
         .map(|group| (name_of(group[0].authority), group[0].authority))
@@ -158,7 +163,8 @@ fn rules_of_host(host: RuleHost, other_ports: bool, pages: &[Known<'_>], limits:
         for page in group {
             match page.role {
                 PageRole::Outside => outside = true,
-                // No rule holds for an address with a user name, so it is neither a reason for a rule nor covered by one.
+                // No rule holds for an address with a user name, so it is neither a reason for a
+                // rule nor covered by one.
                 PageRole::Copy if page.has_user => with_user += 1,
                 PageRole::Unique if page.has_user => {}
                 PageRole::Copy => copies += 1,
@@ -174,8 +180,9 @@ fn rules_of_host(host: RuleHost, other_ports: bool, pages: &[Known<'_>], limits:
         }
     }
 
-    // Rules are right by the way they are made. A list that skips what it must not does harm for months before it is seen, so the outcome
-    // is tried on everything all the same, and what fails is cut further.
+    // Rules are right by the way they are made. A list that skips what it must not does harm for
+    // months before it is seen, so the outcome is tried on everything all the same, and what fails
+    // is cut further.
     let rules = loop {
         let rules = cut(&spots, &blocked, limits);
         let mut table = HostTable::default();
@@ -225,7 +232,8 @@ fn count(spots: &[Spot<'_>], from: usize) -> (u64, u64) {
     spots.last().map_or((0, 0), |last| (last.copies_until - before.0, last.unique_until - before.1))
 }
 
-/// Largest directories that may become rules, and single addresses of what is left. Not recursive: paths can be as deep as they are long.
+/// Largest directories that may become rules, and single addresses of what is left. Not recursive:
+/// paths can be as deep as they are long.
 fn cut(spots: &[Spot<'_>], blocked: &Blocked, limits: &RuleLimits) -> Vec<SkipRule> {
     let mut rules = Vec::new();
     // Ranges of spots whose paths have the same beginning of so many bytes, a directory.
@@ -270,7 +278,8 @@ fn cut(spots: &[Spot<'_>], blocked: &Blocked, limits: &RuleLimits) -> Vec<SkipRu
     rules
 }
 
-/// Length of the directory below one of `directory_len` bytes that the path is in; `None` when it is in that directory itself.
+/// Length of the directory below one of `directory_len` bytes that the path is in; `None` when it
+/// is in that directory itself.
 fn subdirectory(path_and_query: &str, directory_len: usize) -> Option<usize> {
     let path = path_of(path_and_query);
     path.as_bytes()[directory_len..].iter().position(|&b| b == b'/').map(|at| directory_len + at + 1)
@@ -278,8 +287,8 @@ fn subdirectory(path_and_query: &str, directory_len: usize) -> Option<usize> {
 
 /// Directories that have something to be fetched below them, whatever the case of their letters.
 ///
-/// Kept as 64-bit hashes. Two directories with one hash mean that one of them is cut further than it need be, never that a rule is too
-/// wide.
+/// Kept as 64-bit hashes. Two directories with one hash mean that one of them is cut further than
+/// it need be, never that a rule is too wide.
 #[derive(Debug, Default)]
 struct Blocked {
     directories: HashSet<u64>,

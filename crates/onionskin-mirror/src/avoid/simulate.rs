@@ -1,9 +1,11 @@
-//! A crawl replayed against a list: what would have been fetched, and how much of that would have been copies.
+//! A crawl replayed against a list: what would have been fetched, and how much of that would have
+//! been copies.
 //!
-//! CSG00 §5.1 had 48 % of the pages similar to another before, and 13 % after. A page is similar when another page of the same crawl is in its
-//! cluster, so what is skipped changes what its copies are: the last one left of a cluster is similar to nothing. That takes the number of
-//! pages left of each cluster, and one pass over the pages gives it, since all pages of a cluster are then similar or none is. Memory is 16
-//! bytes a cluster, whatever the number of pages.
+//! CSG00 §5.1 had 48 % of the pages similar to another before, and 13 % after. A page is similar
+//! when another page of the same crawl is in its cluster, so what is skipped changes what its
+//! copies are: the last one left of a cluster is similar to nothing. That takes the number of pages
+//! left of each cluster, and one pass over the pages gives it, since all pages of a cluster are
+//! then similar or none is. Memory is 16 bytes a cluster, whatever the number of pages.
 
 use super::{AvoidList, Matcher};
 use onionskin_core::ClusterId;
@@ -102,9 +104,11 @@ pub struct Simulation {
     pub lost: u64,
     /// Bytes of those.
     pub lost_bytes: u64,
-    /// Skipped pages that were in a cluster of which nothing is left. Something had their content, but was skipped as well.
+    /// Skipped pages that were in a cluster of which nothing is left. Something had their content,
+    /// but was skipped as well.
     pub lost_with_cluster: u64,
-    /// By entry, in the order of the list. A page is counted for the entry with the most special rule.
+    /// By entry, in the order of the list. A page is counted for the entry with the most special
+    /// rule.
     #[serde(skip)]
     pub by_entry: Vec<EntryCounts>,
 }

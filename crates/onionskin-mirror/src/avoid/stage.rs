@@ -1,4 +1,5 @@
-//! What the next crawl can skip, and what a list of it is worth: made from the collections of an atlas, replayed on a crawl, held against a new one.
+//! What the next crawl can skip, and what a list of it is worth: made from the collections of an
+//! atlas, replayed on a crawl, held against a new one.
 
 pub mod alternate;
 mod audit;

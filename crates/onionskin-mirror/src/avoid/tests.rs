@@ -1,6 +1,7 @@
 use super::*;
 
-/// An entry with rules written as `*` for the host, `/a/*` for a directory, and anything else for one address.
+/// An entry with rules written as `*` for the host, `/a/*` for a directory, and anything else for
+/// one address.
 pub(super) fn entry(host: &str, rules: &[&str], pages: u64) -> AvoidEntry {
     let rule = |text: &&str| match text.strip_suffix('*') {
         Some("") => SkipRule::Host,

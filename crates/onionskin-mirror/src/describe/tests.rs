@@ -10,7 +10,8 @@ struct Web {
 }
 
 impl Web {
-    /// Pages `names` of several copies, each at its own address with its own title; content is the name's unless `changed` says otherwise.
+    /// Pages `names` of several copies, each at its own address with its own title; content is the
+    /// name's unless `changed` says otherwise.
     fn of(copies: &[(&'static str, &'static str, u64)], names: u32) -> Web {
         let mut pages = Pages::new();
         let mut replicas = Vec::new();

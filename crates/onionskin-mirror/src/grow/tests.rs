@@ -85,7 +85,8 @@ fn figure_3d_one_similar_parent_is_enough() {
     let group = group_of(&named, &[&["i.q", "i.p", "i.r"], &["ii.q", "ii.p", "ii.r"]]);
     assert_eq!(check(&group, &named.graph, DEFINITION_8, |_| None), Ok(Verdict::Similar));
     check_both(text, &["i.p i.q i.r | ii.p ii.q ii.r"]);
-    // As drawn, with the roots p and q unconnected on the right: similar by definition 5, but no connected collection.
+    // As drawn, with the roots p and q unconnected on the right: similar by definition 5, but no
+    // connected collection.
     let drawn = graph("i.p>i.r i.q>i.r  ii.p ii.q>ii.r");
     let group = group_of(&drawn, &[&["i.q", "i.p", "i.r"], &["ii.q", "ii.p", "ii.r"]]);
     let verdict = check(&group, &drawn.graph, DEFINITION_8, |_| None);
@@ -273,7 +274,8 @@ fn naive_similar(graph: &Graph, one: &Replica, other: &Replica) -> bool {
         })
 }
 
-/// When every step leaves no choice, what is found must be the whole component: assigns by following single links.
+/// When every step leaves no choice, what is found must be the whole component: assigns by
+/// following single links.
 fn naive_unambiguous(
     graph: &Graph,
     edges: &BTreeSet<(DocId, DocId)>,
@@ -291,7 +293,8 @@ fn naive_unambiguous(
             return None;
         }
     }
-    // A tree of edges leaves one way to assign; parents outside it must not exist, or definition 5 may take slots out.
+    // A tree of edges leaves one way to assign; parents outside it must not exist, or definition 5
+    // may take slots out.
     let inside: Vec<&(DocId, DocId)> =
         edges.iter().filter(|(i, j)| component.contains(i) && component.contains(j)).collect();
     let pages: Vec<u32> = component.iter().flat_map(|&cluster| of(cluster)).collect();
@@ -355,8 +358,9 @@ proptest! {
 
 #[test]
 fn pages_that_only_one_replica_has_are_no_collection() {
-    // Two similar pages, each linking to two pages that nobody has twice. One of these links back to one of the two, so that their
-    // parents differ and their slot goes; a replica is left with the site of a page that it only links to, unless it is seen that nothing is copied.
+    // Two similar pages, each linking to two pages that nobody has twice. One of these links back
+    // to one of the two, so that their parents differ and their slot goes; a replica is left with
+    // the site of a page that it only links to, unless it is seen that nothing is copied.
     let page = |doc, cluster, site| Page {
         doc: DocId(doc),
         cluster: DocId(cluster),

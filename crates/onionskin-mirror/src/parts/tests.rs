@@ -124,7 +124,8 @@ impl Whole {
     }
 }
 
-/// Pages in the folders of replicas, of each group the deepest, where at least a third of what stands there, or in their own folder, is the replica's.
+/// Pages in the folders of replicas, of each group the deepest, where at least a third of what
+/// stands there, or in their own folder, is the replica's.
 fn naive_nearby(regions: &[RegionRow], outside: &[&PageRow]) -> Vec<PageRow> {
     let groups: BTreeSet<u32> = regions.iter().map(|region| region.group).collect();
     let mut near: Vec<(&PageRow, &RegionRow, &str)> = Vec::new();

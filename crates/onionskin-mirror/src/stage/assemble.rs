@@ -18,7 +18,8 @@ use super::{Counts, LINKED, MEMBERS, Run, nearby, open_links};
 const TEXT_BYTES: u64 = 200;
 /// Bytes of a link while its component is worked on.
 const LINK_BYTES: u64 = 32;
-/// Bytes a document that are held beside batches: clusters, sites, components, places in the batch, counts of links.
+/// Bytes a document that are held beside batches: clusters, sites, components, places in the batch,
+/// counts of links.
 const HELD_BYTES: u64 = 24;
 
 pub(super) fn run(run: &mut Run<'_, '_, '_>) -> Result<(), SimilarError> {
@@ -154,7 +155,8 @@ impl Batch<'_> {
         Ok(self.describe(groups, &pages, &near))
     }
 
-    /// What copies alone tell: groups before pages nearby are taken in, and what is known of their pages.
+    /// What copies alone tell: groups before pages nearby are taken in, and what is known of their
+    /// pages.
     pub(crate) fn copies(&self) -> Result<(Pages, Vec<Group>), SimilarError> {
         let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else {
             return Ok((Pages::default(), Vec::new()));

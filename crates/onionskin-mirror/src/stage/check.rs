@@ -38,8 +38,8 @@ pub struct Violation {
     pub problem: String,
 }
 
-/// Looks at every group of an atlas: under `--merge strict` and `extended` each must be a similar cluster by definition 8; a tolerant one
-/// must have similar pages in every slot.
+/// Looks at every group of an atlas: under `--merge strict` and `extended` each must be a similar
+/// cluster by definition 8; a tolerant one must have similar pages in every slot.
 pub fn check_collections(
     atlas_dir: &Path,
     memory: MemoryBudget,

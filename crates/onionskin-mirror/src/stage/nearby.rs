@@ -1,7 +1,8 @@
 //! Pages near a replica that have no copies anywhere: they are what was added or changed.
 //!
-//! A page is near when it stands on the replica's site in the replica's folder and is linked with it, directly or over other such pages. A folder
-//! counts only where at least a third of what it holds belongs to the replica; else a collection at the root of a large site would take in the
+//! A page is near when it stands on the replica's site in the replica's folder and is linked with
+//! it, directly or over other such pages. A folder counts only where at least a third of what it
+//! holds belongs to the replica; else a collection at the root of a large site would take in the
 //! site.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -18,7 +19,9 @@ use super::pages::{Material, Pages, Seen};
 /// A replica: its group in the list of groups, and its place in the group.
 pub(crate) type Place = (u32, u32);
 
-/// Takes pages nearby into the groups, and marks what replicas only link to; `known` are those that stand densely enough, sorted, where somebody has counted already. Returns what is known of the pages that were looked at.
+/// Takes pages nearby into the groups, and marks what replicas only link to; `known` are those that
+/// stand densely enough, sorted, where somebody has counted already. Returns what is known of the
+/// pages that were looked at.
 pub(super) fn take_in(
     material: &dyn Material,
     web: &Web,
@@ -81,7 +84,8 @@ impl Regions {
         Regions { by_site }
     }
 
-    /// Hands out pages without copies that stand in these folders, with the replica of each group that they are near.
+    /// Hands out pages without copies that stand in these folders, with the replica of each group
+    /// that they are near.
     fn visit(
         &self,
         material: &dyn Material,
@@ -112,8 +116,9 @@ impl Regions {
         })
     }
 
-    /// Pages that are near enough: a first pass counts, so that what the second one keeps is in proportion to the replicas, however large
-    /// the sites are that they stand on. Candidates are sorted by document.
+    /// Pages that are near enough: a first pass counts, so that what the second one keeps is in
+    /// proportion to the replicas, however large the sites are that they stand on. Candidates are
+    /// sorted by document.
     fn candidates(
         &self,
         material: &dyn Material,
@@ -151,7 +156,8 @@ impl Mixture {
     }
 }
 
-/// What the folders of replicas hold beside them: all in all, and in each folder that has pages of the replica.
+/// What the folders of replicas hold beside them: all in all, and in each folder that has pages of
+/// the replica.
 struct Density {
     whole: HashMap<Place, Mixture>,
     folders: HashMap<Place, HashMap<String, Mixture>>,

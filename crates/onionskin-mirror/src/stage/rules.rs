@@ -1,8 +1,8 @@
 //! Rewritings of addresses, learned: where a rewritten address is known too, is the page a copy?
 //!
-//! Every address is rewritten in every way that applies ([`crate::alias`]). Sorting by the hash of the outcome brings together addresses
-//! that a rewriting makes equal, and the address that it makes of them. Each such pair is one test of the rule on its host, and of the rule
-//! everywhere.
+//! Every address is rewritten in every way that applies ([`crate::alias`]). Sorting by the hash of
+//! the outcome brings together addresses that a rewriting makes equal, and the address that it
+//! makes of them. Each such pair is one test of the rule on its host, and of the rule everywhere.
 
 use std::collections::HashMap;
 
@@ -34,7 +34,8 @@ fn url_hash(url: &str) -> u64 {
 /// The hash of an address that a rule leads to, and the rule on its host and everywhere.
 type Outcome = (u64, (u64, u64));
 
-/// One test of a rule: the rule, whether the pages differ, from which document to which. Copies come first.
+/// One test of a rule: the rule, whether the pages differ, from which document to which. Copies
+/// come first.
 type Test = (u64, u32, DocId, DocId);
 
 /// Learns rules and writes them, most support first. Returns how many.

@@ -152,7 +152,8 @@ fn the_experiment_of_section_4() {
             assert!(score.problems * 50 <= score.collections, "{score:?}");
         }
     }
-    // The paper: 31 of 180 under the strict condition, 8 under the extended one. Our mirrors differ more than theirs.
+    // The paper: 31 of 180 under the strict condition, 8 under the extended one. Our mirrors differ
+    // more than theirs.
     assert!(
         problems[1].0 * 2 < problems[0].0,
         "the extended condition halves the problem collections: {problems:?}"

@@ -1,7 +1,8 @@
 use super::*;
 use crate::graph::Page;
 
-/// Pages as `site/path` with what they say after `=`: `a/x/p.html=p`; links within a site as `a/x/p.html>a/x/q.html` are not needed here.
+/// Pages as `site/path` with what they say after `=`: `a/x/p.html=p`; links within a site as
+/// `a/x/p.html>a/x/q.html` are not needed here.
 struct Web {
     graph: Graph,
     urls: Vec<&'static str>,
@@ -97,7 +98,8 @@ fn second_addresses_have_no_slot_of_their_own() {
 
 #[test]
 fn copies_inside_a_collection_keep_their_places() {
-    // Both mirrors have a small folder twice, beside a large collection; the copies correspond by their addresses.
+    // Both mirrors have a small folder twice, beside a large collection; the copies correspond by
+    // their addresses.
     let text = "a/1=1 a/2=2 a/3=3 a/4=4 a/5=5 a/6=6 a/7=7 a/8=8 a/9=9 a/10=10 a/11=11 a/x/u=u a/y/u=u
         b/1=1 b/2=2 b/3=3 b/4=4 b/5=5 b/6=6 b/7=7 b/8=8 b/9=9 b/10=10 b/11=11 b/y/u=u b/x/u=u";
     let web = Web::new(text);

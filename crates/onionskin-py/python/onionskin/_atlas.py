@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow  # type: ignore[import-untyped, import-not-found, unused-ignore]
 
-#: Documents whose names are looked up for a picture.
+# : Documents whose names are looked up for a picture.
 _SHOWN = 200
 
 

@@ -19,7 +19,7 @@ from ._types import Texts
 
 Id = Union[str, int]
 
-#: Documents that were added one at a time and are made safe together.
+# : Documents that were added one at a time and are made safe together.
 _COMMIT_EVERY = 1000
 
 

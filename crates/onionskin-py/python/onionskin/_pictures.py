@@ -171,7 +171,7 @@ def table(name: str, num_rows: int, schema: dict[str, str], rows: Sequence[dict[
     return f"<div><p>{words}</p><table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
 
 
-#: Letters of a text that are shown.
+# : Letters of a text that are shown.
 _LETTERS = 20_000
 
 

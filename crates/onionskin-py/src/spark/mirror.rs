@@ -22,8 +22,8 @@ fn growth(merge: &str, single_site: bool) -> PyResult<Growth> {
     Ok(Growth { merge: merge.parse::<Merge>().map_err(refused)?, single_site })
 }
 
-/// Which trivial clusters come together, all in one task: rows of documents (`is_link` false: doc, cluster, site) and of links (true: from, to) to
-/// (cluster, component).
+/// Which trivial clusters come together, all in one task: rows of documents (`is_link` false: doc,
+/// cluster, site) and of links (true: from, to) to (cluster, component).
 #[pyfunction]
 pub(super) fn components(
     data: &Bound<'_, PyAny>,
@@ -159,7 +159,8 @@ pub(super) fn regions(data: &Bound<'_, PyAny>, merge: &str, single_site: bool) -
     Ok(MadeRows(made.map_err(refused)?))
 }
 
-/// The collections of components: rows of groups (`what` 0), of replicas (1) and of pages (2), in one table; absent columns are null.
+/// The collections of components: rows of groups (`what` 0), of replicas (1) and of pages (2), in
+/// one table; absent columns are null.
 #[pyfunction]
 pub(super) fn collections(data: &Bound<'_, PyAny>, merge: &str, single_site: bool) -> PyResult<MadeRows> {
     let growth = growth(merge, single_site)?;
@@ -306,7 +307,8 @@ impl CollectionRows {
     }
 }
 
-/// The folders above pages: (doc, site, url) to (doc, site, own_folder, folder, depth), the deepest folder first.
+/// The folders above pages: (doc, site, url) to (doc, site, own_folder, folder, depth), the deepest
+/// folder first.
 #[pyfunction]
 pub(super) fn folders(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let batches = rows_of(data)?;
@@ -339,7 +341,8 @@ pub(super) fn folders(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     Ok(MadeRows(made.map_err(failed)?))
 }
 
-/// All rewritings of addresses: (doc, site, url) to (doc, site, kinds, patterns, general, outcomes), lists of equal length.
+/// All rewritings of addresses: (doc, site, url) to (doc, site, kinds, patterns, general,
+/// outcomes), lists of equal length.
 #[pyfunction]
 pub(super) fn rewritings(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let batches = rows_of(data)?;

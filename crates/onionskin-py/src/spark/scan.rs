@@ -327,7 +327,8 @@ pub(super) fn domains(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     Ok(MadeRows(table(columns).map_err(failed)?))
 }
 
-/// What a manifest says of Parquet files: (path), or (path, content) where the file is elsewhere, to (path, rows, bytes, xxh3).
+/// What a manifest says of Parquet files: (path), or (path, content) where the file is elsewhere,
+/// to (path, rows, bytes, xxh3).
 #[pyfunction]
 pub(super) fn file(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
     let (mut paths, mut sums) = (StringBuilder::new(), StringBuilder::new());

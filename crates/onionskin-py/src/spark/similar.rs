@@ -30,7 +30,8 @@ fn bound(kind: &str, value: f64) -> PyResult<onionskin_similar::Bound> {
     })
 }
 
-/// The filter for a threshold, out of what a recipe keeps: k, s, r, whether it is made of sketches, and the share it finds at the threshold.
+/// The filter for a threshold, out of what a recipe keeps: k, s, r, whether it is made of sketches,
+/// and the share it finds at the threshold.
 #[pyfunction]
 #[pyo3(signature = (recipe, threshold, wanted=None))]
 pub(super) fn filter_for(
@@ -114,7 +115,8 @@ pub(super) fn meetings(
     Ok(MadeRows(made.map_err(failed)?))
 }
 
-/// All sets of `r` of the features of a document that others have, as features: (doc, features) to (feature, doc, shade).
+/// All sets of `r` of the features of a document that others have, as features: (doc, features) to
+/// (feature, doc, shade).
 #[pyfunction]
 pub(super) fn super_features(data: &Bound<'_, PyAny>, r: usize) -> PyResult<MadeRows> {
     let batches = rows_of(data)?;
@@ -138,7 +140,8 @@ pub(super) fn super_features(data: &Bound<'_, PyAny>, r: usize) -> PyResult<Made
     Ok(MadeRows(made.map_err(failed)?))
 }
 
-/// What pairs share: (a, b, set_a, set_b) to rows of `pairs` with sizes, those that fail a bound left out.
+/// What pairs share: (a, b, set_a, set_b) to rows of `pairs` with sizes, those that fail a bound
+/// left out.
 #[pyfunction]
 #[pyo3(signature = (data, kind=None, value=0.0))]
 pub(super) fn count_shared(data: &Bound<'_, PyAny>, kind: Option<&str>, value: f64) -> PyResult<MadeRows> {
@@ -188,8 +191,9 @@ pub(super) fn count_shared(data: &Bound<'_, PyAny>, kind: Option<&str>, value: f
     Ok(MadeRows(made.map_err(failed)?))
 }
 
-/// Where documents must be met: (doc, size, counts, chunks) to (chunk, size, left, doc). `counts` says how many documents have each of the
-/// chunks; chunks that nobody else has are left out of both.
+/// Where documents must be met: (doc, size, counts, chunks) to (chunk, size, left, doc). `counts`
+/// says how many documents have each of the chunks; chunks that nobody else has are left out of
+/// both.
 #[pyfunction]
 pub(super) fn prefix(data: &Bound<'_, PyAny>, kind: &str, value: f64) -> PyResult<MadeRows> {
     let bound = bound(kind, value)?;

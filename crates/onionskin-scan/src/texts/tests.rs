@@ -20,8 +20,8 @@ fn texts(atlas: &Atlas) -> (Given, Vec<LostInput>) {
     (given, lost)
 }
 
-/// Every document comes once, in order, with the very text that was scanned, in every shape of input; those of an input that is gone
-/// come without one.
+/// Every document comes once, in order, with the very text that was scanned, in every shape of
+/// input; those of an input that is gone come without one.
 #[test]
 fn texts_come_back_in_order() {
     let folder = tempfile::tempdir().unwrap();

@@ -4,7 +4,8 @@ fn text(words: std::ops::Range<u32>) -> String {
     words.map(|word| format!("w{word}x ")).collect()
 }
 
-/// The share of the first text that stands in the second, within four standard errors of thirty minima.
+/// The share of the first text that stands in the second, within four standard errors of thirty
+/// minima.
 #[test]
 fn containment_is_estimated() {
     let mut sketcher = Sketcher::new();

@@ -70,7 +70,8 @@ fn folding_while_collecting_finds_what_folding_everything_finds() {
                 let found = of.index.best_groups(&of.copies, query, any, &params, wanted).unwrap().best;
                 let expected = naive_best_groups(&of, query, any, &params, usize::MAX);
                 assert_eq!(found.len(), expected.len().min(wanted), "{query:?}");
-                // Sums of scores may be taken in another order, and groups that are as good as each other change places.
+                // Sums of scores may be taken in another order, and groups that are as good as each
+                // other change places.
                 let close = |a: &Best, b: &Best| (a.score - b.score).abs() < 1e-4;
                 let mut keys = BTreeSet::new();
                 for (found, expected_here) in found.iter().zip(&expected) {
@@ -146,7 +147,8 @@ fn words(from: u32, to: u32) -> String {
 
 #[test]
 fn a_result_that_stands_in_the_ones_above_it_sinks() {
-    // The second page is the first with a third of it replaced; the third is about something else and says the word once.
+    // The second page is the first with a third of it replaced; the third is about something else
+    // and says the word once.
     let a = format!("apple apple apple apple {}", words(0, 300));
     let b = format!("apple apple apple {}{}", words(0, 230), words(900, 970));
     let c = format!("apple {}", words(2000, 2300));

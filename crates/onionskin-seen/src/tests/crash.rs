@@ -10,7 +10,8 @@ use crate::{Params, Seen, SeenError, verify};
 
 const BATCHES: u64 = 9;
 
-/// What one batch does to the living keys: three documents more, two of them copies; every third batch takes the oldest away.
+/// What one batch does to the living keys: three documents more, two of them copies; every third
+/// batch takes the oldest away.
 fn apply(batch: u64, keys: &mut BTreeSet<u64>) {
     keys.extend(batch * 10..batch * 10 + 3);
     if batch % 3 == 2 {

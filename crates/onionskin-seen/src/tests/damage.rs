@@ -78,7 +78,8 @@ fn every_harm_to_an_index_with_sketches_is_noticed_named_and_repaired() {
     check_all(params("w4-rabin64-6x3r2", true).with_sketches());
 }
 
-/// A near copy is told by its features where the sketch is lost, and by its sketch again where it is not.
+/// A near copy is told by its features where the sketch is lost, and by its sketch again where it
+/// is not.
 #[test]
 fn lost_sketches_are_told_and_features_decide() {
     let dir = fast_dir();

@@ -1,4 +1,5 @@
-//! Against a list of documents that is searched from front to back, and against a database of documents by feature.
+//! Against a list of documents that is searched from front to back, and against a database of
+//! documents by feature.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -392,7 +393,8 @@ fn check(case: &Case, rows: impl Rows) -> Result<(), TestCaseError> {
         if matches!(step, Step::Compact) {
             let postings: Vec<u64> = seen.runs().iter().map(|run| run.meta().postings).collect();
             prop_assert!(postings.iter().all(|n| *n <= case.run_postings), "{:?}", postings);
-            // No two neighbours would fit into one; but an heir that had postings of its own under a key has one less than was counted.
+            // No two neighbours would fit into one; but an heir that had postings of its own under
+            // a key has one less than was counted.
             let heirs = steps.iter().any(|step| matches!(step, Step::Remove(_)));
             prop_assert!(
                 heirs || postings.windows(2).all(|two| two[0] + two[1] > case.run_postings),

@@ -74,7 +74,8 @@ pub(crate) const MISS: f64 = 0.01;
 /// As [`MISS`].
 pub(crate) const FALSE_ACCEPT: f64 = 0.01;
 
-/// The curve of a `[k, s, r]` filter (Broder 2000, section 3): the chance that two documents share r of k features of s minima each.
+/// The curve of a `[k, s, r]` filter (Broder 2000, section 3): the chance that two documents share
+/// r of k features of s minima each.
 #[utoipa::path(get, path = "/api/v1/filter", tag = "filter", params(FilterQuery), responses((status = 200, description = "The filter and its curve", body = FilterWire)))]
 async fn filter(
     State(state): State<AppState>,

@@ -48,7 +48,8 @@ struct Asked {
     limit: Option<u32>,
 }
 
-/// What is taken for one result: pages of a collection and its replicas, of a cluster, with one text, or each page.
+/// What is taken for one result: pages of a collection and its replicas, of a cluster, with one
+/// text, or each page.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 #[schema(as = Fold)]

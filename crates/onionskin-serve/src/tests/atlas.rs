@@ -139,7 +139,8 @@ fn what_a_crawled_page_says_is_text() {
     assert!(!typed.contains("<script>alert"));
 }
 
-/// The stand-ins that are found with arrays and the index are those that are found by reading the tables.
+/// The stand-ins that are found with arrays and the index are those that are found by reading the
+/// tables.
 #[test]
 fn stand_ins_are_those_of_the_tables() {
     let dir = atlas();

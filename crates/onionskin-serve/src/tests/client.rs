@@ -26,7 +26,8 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// With an index of seen documents, a token, and two routes for tests: one that panics and one that is slow.
+    /// With an index of seen documents, a token, and two routes for tests: one that panics and one
+    /// that is slow.
     pub fn new(change: impl FnOnce(&mut Config)) -> Server {
         let dir = tempfile::tempdir().unwrap();
         let mut config = Config::new(MemoryBudget::from_mib(64));

@@ -85,7 +85,8 @@ fn all_bodies_together_are_bounded() {
         config.limits.all_body_bytes = 100 << 10;
         config.limits.body_time = Duration::from_secs(3);
     });
-    // One that keeps its 60 kB and does not end. It must be there first: who comes second is the one that is refused.
+    // One that keeps its 60 kB and does not end. It must be there first: who comes second is the
+    // one that is refused.
     let mut held = server.connect();
     let head = "POST /api/v1/seen/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 62000\r\n\r\n";
     held.write_all(head.as_bytes()).unwrap();
@@ -110,7 +111,8 @@ fn more_connections_than_there_is_room_for() {
     // One whose request takes its time; 300 who hold a connection and say nothing.
     let mut slow = server.connect();
     slow.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
-    // It has begun when it is counted beside the one that asks for the count, or was answered: before, it is as silent as the others.
+    // It has begun when it is counted beside the one that asks for the count, or was answered:
+    // before, it is as silent as the others.
     let asked = Instant::now();
     loop {
         let told = server.get("/metrics").text();

@@ -124,7 +124,8 @@ fn a_crowd_is_joined_with_linear_work() {
     for (k, s, r) in [(6, 14, 2), (10, 8, 1), (12, 2, 6)] {
         let filter = FeatureFilter::new(k, s, r).unwrap();
         let n = 20_000;
-        // One crowd of near copies, each with one feature of its own, and as many documents that share nothing.
+        // One crowd of near copies, each with one feature of its own, and as many documents that
+        // share nothing.
         let mut documents: Vec<Vec<u64>> = (0..n)
             .map(|doc| {
                 (0..u64::from(k)).map(|i| if doc % u64::from(k) == i { 1_000_000 + doc } else { i }).collect()

@@ -1,4 +1,5 @@
-//! The documents of every chunk that two or more have: what both `sort` and `iceberg` read, more than once.
+//! The documents of every chunk that two or more have: what both `sort` and `iceberg` read, more
+//! than once.
 
 use onionskin_core::DocId;
 use std::path::PathBuf;
@@ -16,8 +17,8 @@ use crate::{Resources, SimilarError};
 /// Tells the files of several joins of one process apart.
 static NEXT_FILE: AtomicU64 = AtomicU64::new(0);
 
-/// A file of groups: the number of documents, then the documents in ascending order, 4 bytes each. The fingerprint itself is
-/// of no more use. Removed when dropped.
+/// A file of groups: the number of documents, then the documents in ascending order, 4 bytes each.
+/// The fingerprint itself is of no more use. Removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Groups {
     path: PathBuf,

@@ -1,9 +1,10 @@
-//! Coarse counting (Shivakumar and Garcia-Molina 1998, section 2.2), with the techniques of Fang et al. (1998) that it
-//! builds on.
+//! Coarse counting (Shivakumar and Garcia-Molina 1998, section 2.2), with the techniques of Fang et
+//! al. (1998) that it builds on.
 //!
-//! A table with a counter for every pair of documents that meets somewhere would not fit. A counter at the place that a hash of
-//! the pair says, shared with whatever falls there, does: it is never below the count of any of its pairs, so a pair in a
-//! bucket below the threshold is light for sure. What is left is counted exactly.
+//! A table with a counter for every pair of documents that meets somewhere would not fit. A counter
+//! at the place that a hash of the pair says, shared with whatever falls there, does: it is never
+//! below the count of any of its pairs, so a pair in a bucket below the threshold is light for
+//! sure. What is left is counted exactly.
 //!
 //! ```text
 //!  chunks ─▶ documents that cannot have T in common with anyone, dropped           up to three times
@@ -14,12 +15,13 @@
 //!  pairs that reached the threshold ─▶ verify
 //! ```
 //!
-//! Two departures from the paper, neither of which loses a heavy pair. Before anything is paired, documents are dropped that have
-//! too few chunks which anybody else has. And up to half as many chunks as must be shared are put aside in every document, the most
-//! common ones, if they are common at all; what two documents have lost by it is at most the larger half, because
-//! in an order of all chunks by rarity what they put aside is the end of what they share. So the threshold is halved at
-//! worst and the square of a common chunk is never enumerated where documents have rarer ones. The last
-//! step counts on the whole sets again.
+//! Two departures from the paper, neither of which loses a heavy pair. Before anything is paired,
+//! documents are dropped that have too few chunks which anybody else has. And up to half as many
+//! chunks as must be shared are put aside in every document, the most common ones, if they are
+//! common at all; what two documents have lost by it is at most the larger half, because in an
+//! order of all chunks by rarity what they put aside is the end of what they share. So the
+//! threshold is halved at worst and the square of a common chunk is never enumerated where
+//! documents have rarer ones. The last step counts on the whole sets again.
 
 use onionskin_core::{DocId, FingerprintTable, scramble};
 use onionskin_store::sort::{SortParams, Sorter};
@@ -126,8 +128,8 @@ fn bytes_for(groups: &Groups) -> usize {
     usize::try_from(groups.pairs.saturating_mul(3 * 12)).unwrap_or(usize::MAX)
 }
 
-/// The pilot sample: pairs that meet more than once in a few of the groups are probably heavy. They get counters of their own and
-/// do not make heavy the buckets that others fall into.
+/// The pilot sample: pairs that meet more than once in a few of the groups are probably heavy. They
+/// get counters of their own and do not make heavy the buckets that others fall into.
 fn pilot(groups: &Groups, bytes: usize, stats: &mut JoinStats) -> Result<FingerprintTable, SimilarError> {
     let mut sample = FingerprintTable::of_bytes(bytes.min(bytes_for(groups)));
     let room = sample.capacity();
@@ -223,8 +225,8 @@ impl<'g> CoarseCount<'g> {
                     let (one, two) = (counters[0][first], counters[1][second]);
                     let least = one.min(two);
                     if least < enough {
-                        // Only the lower of the two goes up (Estan and Varghese 2002): it is the one that bounds the pair from
-                        // above, and stays above it.
+                        // Only the lower of the two goes up (Estan and Varghese 2002): it is the
+                        // one that bounds the pair from above, and stays above it.
                         counters[0][first] = one.max(least + 1);
                         counters[1][second] = two.max(least + 1);
                     }
@@ -250,8 +252,9 @@ impl<'g> CoarseCount<'g> {
 
     /// Hands over all heavy pairs: counts exactly those whose buckets are heavy.
     ///
-    /// A full table gives up the upper half of the hashes it was to hold and goes on with the lower half; the next scan begins
-    /// where this one ended. So the number of scans is what the table needs and nobody has to know it before.
+    /// A full table gives up the upper half of the hashes it was to hold and goes on with the lower
+    /// half; the next scan begins where this one ended. So the number of scans is what the table
+    /// needs and nobody has to know it before.
     fn count_candidates(
         &self,
         bytes: usize,

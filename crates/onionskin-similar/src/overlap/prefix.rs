@@ -1,10 +1,12 @@
 //! Rarest chunks first.
 //!
-//! Take any order of all chunks there are, and write down every document in that order. Two documents of n chunks that share
-//! at least T must meet among the first n - T + 1 of both: the chunks behind that are T - 1 only, and cannot hold all
-//! that is shared. When the order begins with the rarest chunks, what stands in front is met by few, and what everybody
-//! has, menus and licences, is left at the end. The idea is that of Chaudhuri, Ganti and Kaushik (2006) and of Bayardo,
-//! Ma and Srikant (2007); the filter by size is the latter's, that by position Xiao et al.'s (2008).
+//! Take any order of all chunks there are, and write down every document in that order. Two
+//! documents of n chunks that share at least T must meet among the first n - T + 1 of both: the
+//! chunks behind that are T - 1 only, and cannot hold all that is shared. When the order begins
+//! with the rarest chunks, what stands in front is met by few, and what everybody has, menus and
+//! licences, is left at the end. The idea is that of Chaudhuri, Ganti and Kaushik (2006) and of
+//! Bayardo, Ma and Srikant (2007); the filter by size is the latter's, that by position Xiao et
+//! al.'s (2008).
 //!
 //! ```text
 //!  chunks ─▶ counters                                          pass 1, see rarity
@@ -12,8 +14,8 @@
 //!  documents that meet, of fitting sizes ─▶ candidates ─▶ verify
 //! ```
 //!
-//! No sort sees all chunks. Those that stand in one document only take places in front and are never written: a document
-//! that nobody has copied from costs two readings and nothing more.
+//! No sort sees all chunks. Those that stand in one document only take places in front and are
+//! never written: a document that nobody has copied from costs two readings and nothing more.
 
 use onionskin_core::{DocId, scramble};
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
@@ -23,8 +25,8 @@ use super::rounds::{Round, in_parallel};
 use super::{JoinStats, own_least};
 use crate::{Bound, Candidates, ChunkSets, Resources, SharedPair, SimilarError, count_shared};
 
-/// A chunk, the size of the document's set, how many of its chunks do not come before this one, and the document. In a
-/// bucket the smallest sets come first.
+/// A chunk, the size of the document's set, how many of its chunks do not come before this one, and
+/// the document. In a bucket the smallest sets come first.
 type Posting = (u64, u32, u32, DocId);
 
 pub(super) fn join(
@@ -100,7 +102,8 @@ fn prefix_of(
         scratch.truncate(keep);
     }
     if matches!(bound, Bound::Overlap(_)) {
-        // Wherever in the prefix they meet, enough chunks are left: the position would tell nothing.
+        // Wherever in the prefix they meet, enough chunks are left: the position would tell
+        // nothing.
         found.extend(scratch.iter().map(|(_, chunk)| (*chunk, size, size, doc)));
     } else {
         scratch.sort_unstable();
@@ -117,7 +120,8 @@ fn meet(
     stats: &mut JoinStats,
 ) -> Result<(), SimilarError> {
     let mut current = None;
-    // Size, chunks left, and document of those in the bucket that are not too small for the sets to come.
+    // Size, chunks left, and document of those in the bucket that are not too small for the sets to
+    // come.
     let mut window: Vec<(u32, u32, DocId)> = Vec::new();
     let mut start = 0;
     let mut in_bucket = 0u64;
@@ -143,8 +147,8 @@ fn meet(
                 last_size = *other_size;
                 least = bound.least_shared(*other_size, size);
             }
-            // If this is the first chunk that both have, no more can be shared than follows in the shorter rest. A similar pair
-            // has a first one, and passes there.
+            // If this is the first chunk that both have, no more can be shared than follows in the
+            // shorter rest. A similar pair has a first one, and passes there.
             if u64::from(left.min(*other_left)) >= least && recent.is_new(*other, doc) {
                 candidates.push(*other, doc)?;
             }
@@ -155,8 +159,8 @@ fn meet(
     Ok(())
 }
 
-/// Remembers pairs that came by not long ago. Two near-copies meet in hundreds of chunks; the sort of the candidates would
-/// see the pair every time.
+/// Remembers pairs that came by not long ago. Two near-copies meet in hundreds of chunks; the sort
+/// of the candidates would see the pair every time.
 struct Recent {
     pairs: Vec<u64>,
 }

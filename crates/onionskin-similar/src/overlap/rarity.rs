@@ -1,14 +1,16 @@
 //! How common chunks are, roughly, in a byte each.
 //!
-//! To look at rare chunks first one must know what is rare. The naive way sorts all chunks and counts. But the order need not
-//! be right, it only has to be the same for all documents: any function of the fingerprint will do, and the
-//! better it tells rare from common, the less work is left. So chunks are counted in an array of bytes, as many as the budget
-//! has, at the place that their hash says. Where chunks fall together, both count as more common than they are.
+//! To look at rare chunks first one must know what is rare. The naive way sorts all chunks and
+//! counts. But the order need not be right, it only has to be the same for all documents: any
+//! function of the fingerprint will do, and the better it tells rare from common, the less work is
+//! left. So chunks are counted in an array of bytes, as many as the budget has, at the place that
+//! their hash says. Where chunks fall together, both count as more common than they are.
 //!
-//! Two things are certain: a counter is never below the number of documents that have the chunk, as long as that is below
-//! 128, and so a chunk whose counter is 1 stands in one document and nobody can be met there. Above, a counter goes
-//! up with falling probability, so that a byte tells 200 documents from 200,000. Chance is a hash of chunk and document,
-//! so that it falls the same way every time.
+//! Two things are certain: a counter is never below the number of documents that have the chunk, as
+//! long as that is below 128, and so a chunk whose counter is 1 stands in one document and nobody
+//! can be met there. Above, a counter goes up with falling probability, so that a byte tells 200
+//! documents from 200,000. Chance is a hash of chunk and document, so that it falls the same way
+//! every time.
 
 use onionskin_core::{DocId, scramble};
 
@@ -29,8 +31,8 @@ pub(crate) struct Rarity {
 impl Rarity {
     /// Counters for about `expected` chunks, within so many bytes.
     pub(crate) fn new(expected: u64, bytes: usize) -> Rarity {
-        // With four for each, more than three of four chunks that stand alone are seen to. Eight took twice the memory and a
-        // seventh more time for a tenth fewer records.
+        // With four for each, more than three of four chunks that stand alone are seen to. Eight
+        // took twice the memory and a seventh more time for a tenth fewer records.
         let wanted = usize::try_from(expected.saturating_mul(4)).unwrap_or(usize::MAX);
         Rarity { counters: vec![0; wanted.min(bytes).max(1024)] }
     }
@@ -60,8 +62,8 @@ impl Rarity {
         Ok(rarity.unwrap_or_else(|| Rarity::new(0, bytes)))
     }
 
-    /// Every thread reads all chunks and has a part of the counters to itself: no locks, and the same counters for
-    /// any number of threads.
+    /// Every thread reads all chunks and has a part of the counters to itself: no locks, and the
+    /// same counters for any number of threads.
     fn add(&mut self, round: &Round, threads: usize, size_counts: &(impl Fn(usize) -> bool + Sync)) {
         let len = self.counters.len();
         let add_to = |first: usize, counters: &mut [u8]| {
@@ -98,17 +100,19 @@ impl Rarity {
         self.counters[place(scramble(chunk), self.counters.len())]
     }
 
-    /// Where a chunk stands in the order that all documents share, rarest first; `None` when it stands in one document only.
-    /// Chunks of the same rank are told apart by their fingerprint.
+    /// Where a chunk stands in the order that all documents share, rarest first; `None` when it
+    /// stands in one document only. Chunks of the same rank are told apart by their fingerprint.
     #[inline]
     pub(crate) fn rank(&self, chunk: u64) -> Option<Rank> {
         let hash = scramble(chunk);
         let counter = self.counters[place(hash, self.counters.len())];
-        // Without the hash the order within a counter would be that of fingerprints, which related chunks share.
+        // Without the hash the order within a counter would be that of fingerprints, which related
+        // chunks share.
         (counter > 1).then_some(Rank(u64::from(counter) << 56 | hash >> 8))
     }
 
-    /// Replaces `out` by the chunks that may stand in several documents, with their ranks, in no order.
+    /// Replaces `out` by the chunks that may stand in several documents, with their ranks, in no
+    /// order.
     pub(crate) fn ranked(&self, chunks: &[u64], out: &mut Vec<(Rank, u64)>) {
         out.clear();
         out.extend(chunks.iter().filter_map(|chunk| Some((self.rank(*chunk)?, *chunk))));

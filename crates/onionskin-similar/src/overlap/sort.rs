@@ -1,7 +1,8 @@
 //! The sort-based approach (Shivakumar and Garcia-Molina 1998, section 2.1).
 //!
-//! Sort chunks, write down every pair of documents that meets in a chunk, sort the pairs, count. Simple enough to be believed,
-//! which is what it is for: the cross product of a common chunk is as large as the square of its documents.
+//! Sort chunks, write down every pair of documents that meets in a chunk, sort the pairs, count.
+//! Simple enough to be believed, which is what it is for: the cross product of a common chunk is as
+//! large as the square of its documents.
 
 use onionskin_core::DocId;
 use onionskin_store::disk::free_bytes;
@@ -47,8 +48,8 @@ pub(super) fn join(
     stats.passes += 1;
     drop(groups);
 
-    // The pairs come in the order of the first document, so its size is found by reading along. That of the second takes
-    // another sort, of what is left.
+    // The pairs come in the order of the first document, so its size is found by reading along.
+    // That of the second takes another sort, of what is left.
     let counted = pairs.finish()?;
     stats.spilled_bytes += counted.stats().spilled_bytes;
     stats.hold(counted.stats().peak_bytes);

@@ -76,7 +76,8 @@ fn bounds() -> impl Strategy<Value = Bound> {
     ]
 }
 
-/// Small webs: few different chunks, repeats in documents, some documents made from others, gaps between the numbers.
+/// Small webs: few different chunks, repeats in documents, some documents made from others, gaps
+/// between the numbers.
 fn webs() -> impl Strategy<Value = Vec<(DocId, Vec<u64>)>> {
     let document = prop::collection::vec(0u64..60, 0..30);
     let copies = prop::collection::vec((0usize..40, 0usize..8, 1u32..4), 0..40);
@@ -118,8 +119,8 @@ proptest! {
     }
 }
 
-/// A web that is large enough for threads, spills and several scans: `clusters` of `copies` documents that share `kept` of their
-/// `size` chunks, and one chunk that everybody has.
+/// A web that is large enough for threads, spills and several scans: `clusters` of `copies`
+/// documents that share `kept` of their `size` chunks, and one chunk that everybody has.
 fn planted(clusters: u32, copies: u32, kept: usize, size: usize) -> Vec<(DocId, Vec<u64>)> {
     let mut dice = SplitMix64::new(7);
     let mut documents = Vec::new();

@@ -21,7 +21,8 @@ pub struct DuplicateStats {
     pub peak_bytes: u64,
 }
 
-/// Hands over every duplicate with its original, the smallest document that has the same shingles as often (definition 2).
+/// Hands over every duplicate with its original, the smallest document that has the same shingles
+/// as often (definition 2).
 ///
 /// Not all pairs of a cluster: the paper has some of 20,000 documents.
 pub fn duplicates(
@@ -33,10 +34,12 @@ pub fn duplicates(
     Search::new(sets, documents, resources, emit)?.run(None)
 }
 
-/// The same for the first steps only: hands over the duplicates of those clusters that have a member which is `drawn`, each cluster whole.
+/// The same for the first steps only: hands over the duplicates of those clusters that have a
+/// member which is `drawn`, each cluster whole.
 ///
-/// In the paper a subcollection is what is brought into the table in one step. Here the table is filled with what is drawn, in as many steps as the budget needs, and
-/// all documents are looked up. The original is still the smallest document of the cluster, whether that was drawn or not.
+/// In the paper a subcollection is what is brought into the table in one step. Here the table is
+/// filled with what is drawn, in as many steps as the budget needs, and all documents are looked
+/// up. The original is still the smallest document of the cluster, whether that was drawn or not.
 pub fn duplicates_of_drawn(
     sets: &ChunkSets,
     documents: u64,
@@ -90,7 +93,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Step after step, until everything that is drawn has been on a shelf; without `drawn`, everything is.
+    /// Step after step, until everything that is drawn has been on a shelf; without `drawn`,
+    /// everything is.
     fn run(mut self, drawn: Option<&dyn Fn(DocId) -> bool>) -> Result<DuplicateStats, SimilarError> {
         let mut from = Some(DocId::MIN);
         while let Some(first) = from {
@@ -160,8 +164,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// How many documents have each hash, and how many there are. A table of all documents would be larger than it has to be: those that have
-/// a hash to themselves have no equal.
+/// How many documents have each hash, and how many there are. A table of all documents would be
+/// larger than it has to be: those that have a hash to themselves have no equal.
 fn count_hashes(
     sets: &ChunkSets,
     documents: u64,
@@ -183,7 +187,8 @@ fn sort_into(sorted: &mut Vec<u64>, shingles: &[u64]) {
     sorted.sort_unstable();
 }
 
-/// A hash of shingles that does not depend on their order. Two documents with the same one are compared.
+/// A hash of shingles that does not depend on their order. Two documents with the same one are
+/// compared.
 fn hash_of(shingles: &[u64]) -> u64 {
     let sum = shingles.iter().fold(shingles.len() as u64, |sum, shingle| {
         sum.wrapping_add(scramble(shingle.wrapping_add(0x9e37_79b9_7f4a_7c15)))

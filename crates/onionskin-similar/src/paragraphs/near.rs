@@ -41,17 +41,20 @@ pub struct Level {
 }
 
 impl Level {
-    /// Documents in clusters but one of each, the original. When copies have been folded away before, each of them is one more.
+    /// Documents in clusters but one of each, the original. When copies have been folded away
+    /// before, each of them is one more.
     pub fn near_duplicates(&self) -> u64 {
         self.clustered - self.clusters
     }
 }
 
-/// Hands over all pairs of documents of which the lowest of the percentages is identical (definition 5), duplicates among them,
-/// in ascending order of the larger document within each step. `shared`, `size_a` and `size_b` count repeats.
+/// Hands over all pairs of documents of which the lowest of the percentages is identical
+/// (definition 5), duplicates among them, in ascending order of the larger document within each
+/// step. `shared`, `size_a` and `size_b` count repeats.
 ///
-/// `shares` are fractions above 0 and at most 1, in any order: `[0.9, 0.7, 0.5]` is the paper's. Since all pairs of a cluster of
-/// equal documents are handed over, [`duplicates`](super::duplicates) should be folded away before.
+/// `shares` are fractions above 0 and at most 1, in any order: `[0.9, 0.7, 0.5]` is the paper's.
+/// Since all pairs of a cluster of equal documents are handed over,
+/// [`duplicates`](super::duplicates) should be folded away before.
 pub fn near_duplicates(
     sets: &ChunkSets,
     documents: u64,
@@ -131,8 +134,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Brings documents from `from` on into a table until it is full, and looks up all documents from `from` on. Returns where the next
-    /// step begins.
+    /// Brings documents from `from` on into a table until it is full, and looks up all documents
+    /// from `from` on. Returns where the next step begins.
     fn step(
         &self,
         from: DocId,
@@ -199,7 +202,8 @@ type PreparedPlace = (DocId, Range<usize>, Range<usize>);
 struct Prepared {
     /// Sorted, end to end.
     shingles: Vec<u64>,
-    /// The shingles where similar documents must be met, and for each how many do not come before it.
+    /// The shingles where similar documents must be met, and for each how many do not come before
+    /// it.
     prefixes: Vec<(u64, u32)>,
     /// Only those that may meet somebody.
     documents: Vec<PreparedPlace>,
@@ -222,8 +226,9 @@ impl Prepared {
         self.shingles.extend_from_slice(shingles);
         self.shingles[start..].sort_unstable();
         self.scratch.clear();
-        // A multiset is a set of occurrences: the first d, the second d. In the order they stand together, so that the place
-        // of a shingle is that of its first occurrence. Those of this document alone come first and are not looked for.
+        // A multiset is a set of occurrences: the first d, the second d. In the order they stand
+        // together, so that the place of a shingle is that of its first occurrence. Those of this
+        // document alone come first and are not looked for.
         let mut before = 0;
         for equal in self.shingles[start..].chunk_by(|a, b| a == b) {
             match rarity.rank(equal[0]) {
@@ -265,8 +270,9 @@ impl Found {
             for posting in shelf.having(*shingle) {
                 let other = &shelf.documents[posting.slot as usize];
                 self.pairs_enumerated += 1;
-                // The same filters as in the join: each pair is found once, from its larger document; and if this is the first
-                // shingle that both have, no more can be shared than follows.
+                // The same filters as in the join: each pair is found once, from its larger
+                // document; and if this is the first shingle that both have, no more can be shared
+                // than follows.
                 if other.doc < Packed::some(doc)
                     && bound.sizes_fit(other.size, size_b)
                     && u64::from(posting.left.min(*left)) >= bound.least_shared(other.size, size_b)

@@ -22,7 +22,8 @@ pub(super) struct Posting {
     next: u32,
 }
 
-/// One part of the collection in memory: the paper's hash table of shingles, and the documents themselves.
+/// One part of the collection in memory: the paper's hash table of shingles, and the documents
+/// themselves.
 #[derive(Debug)]
 pub(super) struct Shelf {
     /// From a shingle to its last posting, counted from 1.
@@ -48,7 +49,8 @@ impl Shelf {
             + self.shingles.capacity() * size_of::<u64>()
     }
 
-    /// Whether the next document has to wait for another step. Never for an empty shelf, else nothing would ever end.
+    /// Whether the next document has to wait for another step. Never for an empty shelf, else
+    /// nothing would ever end.
     pub fn is_full(&self) -> bool {
         let used = self.heads.bytes()
             + self.postings.len() * size_of::<Posting>()

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The definition: documents in the order of the wish; one that is not taken yet takes its neighbours that are not taken yet.
+/// The definition: documents in the order of the wish; one that is not taken yet takes its
+/// neighbours that are not taken yet.
 fn naive_centred(pairs: &BTreeSet<(Wish, Wish)>) -> BTreeMap<i64, i64> {
     let mut wishes: Vec<Wish> = pairs.iter().flat_map(|(a, b)| [*a, *b]).collect();
     wishes.sort_unstable();

@@ -46,7 +46,8 @@ proptest! {
     #[test]
     fn a_sample_of_everything_counts_everything(seed: u64, lost in 1usize..5, percent in 60u32..95) {
         let dir = tempfile::tempdir().unwrap();
-        // So few that a chunk which all have, and which by chance seems rare, leaves no neighbour out.
+        // So few that a chunk which all have, and which by chance seems rare, leaves no neighbour
+        // out.
         let n = MOST_NEIGHBOURS as u32;
         let web = web(n, seed);
         let bound = Bound::Resemblance(f64::from(percent) / 100.0);
@@ -97,7 +98,8 @@ fn false_pairs_lower_the_precision() {
 #[test]
 fn a_crowd_is_estimated_from_a_part() {
     let dir = tempfile::tempdir().unwrap();
-    // All 4,000 are near copies of each other: eight million pairs. A third of the documents is listed with the first.
+    // All 4,000 are near copies of each other: eight million pairs. A third of the documents is
+    // listed with the first.
     let web: Vec<(DocId, Vec<u64>)> =
         DocId::range(0..4000).map(|doc| (doc, (0..40).chain([1000 + u64::from(doc)]).collect())).collect();
     let bound = Bound::Resemblance(0.9);
@@ -120,7 +122,8 @@ fn a_crowd_is_estimated_from_a_part() {
 #[test]
 fn intervals_of_known_values() {
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 5e-5, "{found} {expected}");
-    // Clopper and Pearson 1934 for 8 of 10; the rule of three and its kin for all of 100; closed forms for one missed of 527.
+    // Clopper and Pearson 1934 for 8 of 10; the rule of three and its kin for all of 100; closed
+    // forms for one missed of 527.
     let interval = Interval::of(0.8, 10.0).unwrap();
     near(interval.low, 0.44390);
     near(interval.high, 0.97479);

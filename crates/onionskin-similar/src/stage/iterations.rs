@@ -1,11 +1,13 @@
-//! The first iterations of the search by shingle paragraphs, and what they say of the others (Pereira et al. 2006, section 4.2).
+//! The first iterations of the search by shingle paragraphs, and what they say of the others
+//! (Pereira et al. 2006, section 4.2).
 //!
-//! Documents are dealt out by chance into subcollections, and the first of those are compared with everything: every cluster that has a member in one of them
-//! is found, whole. Exact copies were folded before; they are members like all others, are dealt out like all others, and a text is drawn when one
-//! of its copies is.
+//! Documents are dealt out by chance into subcollections, and the first of those are compared with
+//! everything: every cluster that has a member in one of them is found, whole. Exact copies were
+//! folded before; they are members like all others, are dealt out like all others, and a text is
+//! drawn when one of its copies is.
 //!
-//! All copies of texts are known already, also in clusters that were not drawn. So chance decides only on what is equal beyond them: how many texts are in
-//! a cluster, not how many documents.
+//! All copies of texts are known already, also in clusters that were not drawn. So chance decides
+//! only on what is equal beyond them: how many texts are in a cluster, not how many documents.
 
 use crate::paragraphs::duplicates_of_drawn;
 use crate::recall::Interval;
@@ -17,7 +19,8 @@ use onionskin_store::raw::RawRecords;
 use onionskin_store::sort::{SortParams, Sorter};
 use serde::{Deserialize, Serialize};
 
-/// What the first iterations found. Estimates are of a complete search: value, and lower and upper end of the 95 % interval.
+/// What the first iterations found. Estimates are of a complete search: value, and lower and upper
+/// end of the 95 % interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IterationSummary {
@@ -59,8 +62,9 @@ impl Deal {
     }
 }
 
-/// Hands over the duplicates among texts that are found, each with its original, and counts clusters with all copies. `copies` opens the list of
-/// copies, each with its text, in order of document.
+/// Hands over the duplicates among texts that are found, each with its original, and counts
+/// clusters with all copies. `copies` opens the list of copies, each with its text, in order of
+/// document.
 pub(super) fn search(
     sets: &ChunkSets,
     documents: u64,
@@ -78,7 +82,8 @@ pub(super) fn search(
         }
     }
     let sort = || SortParams::new(&resources.work_dir, resources.memory.share(1, 8)).dedup();
-    // Text and original, of all texts in clusters of two texts or more: an original comes with itself.
+    // Text and original, of all texts in clusters of two texts or more: an original comes with
+    // itself.
     let mut originals = Sorter::<(DocId, DocId)>::new(sort())?;
     let drawn = |doc: DocId| deal.draws(doc) || by_copy.get(doc);
     let stats = duplicates_of_drawn(sets, documents, &drawn, &resources.share(5, 8), &mut |pair| {
@@ -159,7 +164,8 @@ struct Counted {
     /// Texts of clusters that have several, and those of them that have copies.
     joined: u64,
     joined_copied: u64,
-    /// What such clusters add to what copies alone tell: duplicates, clusters, documents in clusters.
+    /// What such clusters add to what copies alone tell: duplicates, clusters, documents in
+    /// clusters.
     more_duplicates: Sample,
     more_clusters: Sample,
     more_clustered: Sample,

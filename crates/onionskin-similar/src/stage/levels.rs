@@ -1,9 +1,12 @@
-//! What a search leaves for reports: which documents are copies at its level of likeness, and of which.
+//! What a search leaves for reports: which documents are copies at its level of likeness, and of
+//! which.
 //!
-//! Pairs and clusters are those of the last search. How much is copied is asked at several levels at once (Shivakumar and
-//! Garcia-Molina 1998, figure 1: the same text, fifteen shared chunks of four lines, twenty-five of two), so every search also notes its own level in
-//! a table `copies.<level>`, two numbers for each document that has copies, and other searches leave it alone. The level `exact` comes with every search,
-//! and `paragraphs-100`, the duplicates by definition 2 of Pereira et al. 2006, with every search by shingle paragraphs.
+//! Pairs and clusters are those of the last search. How much is copied is asked at several levels
+//! at once (Shivakumar and Garcia-Molina 1998, figure 1: the same text, fifteen shared chunks of
+//! four lines, twenty-five of two), so every search also notes its own level in a table
+//! `copies.<level>`, two numbers for each document that has copies, and other searches leave it
+//! alone. The level `exact` comes with every search, and `paragraphs-100`, the duplicates by
+//! definition 2 of Pereira et al. 2006, with every search by shingle paragraphs.
 
 use crate::{Resources, SimilarError};
 use onionskin_core::DocId;

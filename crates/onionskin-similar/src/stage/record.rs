@@ -12,7 +12,8 @@ use crate::cluster::Clustering;
 use crate::recall::Recall;
 use crate::survivor::Survivor;
 
-/// Everything that decides the result of a search. The engine is left out: all engines find the same.
+/// Everything that decides the result of a search. The engine is left out: all engines find the
+/// same.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SearchRecord {
@@ -133,7 +134,8 @@ impl SearchRecord {
         self.threshold.as_ref().and_then(Number::as_f64)
     }
 
-    /// Whether a level was found by the same kind of search. What a level does not say is left open.
+    /// Whether a level was found by the same kind of search. What a level does not say is left
+    /// open.
     pub fn is_level_of(&self, last: &SearchRecord) -> bool {
         fn fits<T: PartialEq>(level: &Option<T>, last: &Option<T>) -> bool {
             level.is_none() || level == last

@@ -1,11 +1,13 @@
 //! Chunk sets made again from the texts, for an atlas that did not keep them.
 //!
-//! Shingles take more room than the text itself, and nearly all of them are written only to be passed over: a pair is verified on the
-//! sets of its two documents, and most documents are in no pair. An atlas of features alone takes 48 bytes a document (Broder
-//! 2000), and the few texts that have become candidates are read and cut once more.
+//! Shingles take more room than the text itself, and nearly all of them are written only to be
+//! passed over: a pair is verified on the sets of its two documents, and most documents are in no
+//! pair. An atlas of features alone takes 48 bytes a document (Broder 2000), and the few texts that
+//! have become candidates are read and cut once more.
 //!
-//! Inputs are walked in the order of the scan, beside the table of documents, which says at which offset each of them begins.
-//! Records that are not wanted are passed over before they are parsed, and in a file of plain JSON lines they are not read.
+//! Inputs are walked in the order of the scan, beside the table of documents, which says at which
+//! offset each of them begins. Records that are not wanted are passed over before they are parsed,
+//! and in a file of plain JSON lines they are not read.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -116,8 +118,8 @@ impl Places {
         self.at += 1;
     }
 
-    /// Before which offset the document that is looked at ends, as far as is known, and with it those that are wanted and begin shortly
-    /// after: one long read is better than many short ones.
+    /// Before which offset the document that is looked at ends, as far as is known, and with it
+    /// those that are wanted and begin shortly after: one long read is better than many short ones.
     fn end(&self, wanted: &dyn Fn(DocId) -> bool) -> u64 {
         let Some(batch) = &self.batch else { return u64::MAX };
         let (_, source, start) = batch.row(self.at);
@@ -217,7 +219,8 @@ impl Cursor {
 struct Picker<'a> {
     name: &'a str,
     rows: &'a mut Places,
-    /// Documents at the offset that is being read; several records of one compressed member have one offset.
+    /// Documents at the offset that is being read; several records of one compressed member have
+    /// one offset.
     here: VecDeque<DocId>,
     here_offset: Option<u64>,
     wanted: &'a dyn Fn(DocId) -> bool,

@@ -1,4 +1,5 @@
-//! Copies and near pairs become the tables `pairs`, `clusters` and `cluster_stats`, and levels for reports.
+//! Copies and near pairs become the tables `pairs`, `clusters` and `cluster_stats`, and levels for
+//! reports.
 
 use std::path::PathBuf;
 
@@ -72,7 +73,8 @@ pub(super) fn write(
     if !params.for_report {
         write_pairs(staging, params.search.method(), &copy_files, &near_files, resources)?;
     }
-    // Of documents that are equal each is paired with one other only; what is connected is similar all the same, whoever is the centre.
+    // Of documents that are equal each is paired with one other only; what is connected is similar
+    // all the same, whoever is the centre.
     let all_equal = matches!(params.search, Search::Subcollections { .. });
     let input = ClusterInput {
         clustering: if all_equal { Clustering::Transitive } else { params.clustering },
@@ -216,7 +218,8 @@ fn pair_of(row: &PairRow) -> SharedPair {
 pub struct Reclustering {
     /// How pairs become clusters.
     pub clustering: Clustering,
-    /// Only pairs at this and above: a resemblance, or a number of chunks where pairs were found by overlap. `None` for all.
+    /// Only pairs at this and above: a resemblance, or a number of chunks where pairs were found by
+    /// overlap. `None` for all.
     pub threshold: Option<f64>,
     /// Which document stands for its cluster.
     pub survivor: Survivor,
@@ -224,7 +227,8 @@ pub struct Reclustering {
 
 /// Makes clusters from the stored pairs, without going back to chunks or texts.
 ///
-/// For clusters of transitive members that form no pair with the centre, the resemblance is told as 0.
+/// For clusters of transitive members that form no pair with the centre, the resemblance is told
+/// as 0.
 pub fn recluster(
     atlas: &Atlas,
     wanted: &Reclustering,
@@ -238,7 +242,8 @@ pub fn recluster(
         return Err(SimilarError::BelowStored { stored, wanted });
     }
     let documents = atlas.table(&TableName::Documents)?.rows;
-    // Copies again from the documents: a pair does not say which of the two is the centre. Eight bytes a copy.
+    // Copies again from the documents: a pair does not say which of the two is the centre. Eight
+    // bytes a copy.
     let mut copies = Vec::new();
     exact_copies(atlas, resources, |doc, centre| {
         copies.push((doc, centre));

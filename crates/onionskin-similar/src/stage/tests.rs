@@ -471,7 +471,8 @@ fn what_the_scan_did_not_keep_is_asked_for() {
     assert!(similar(&params, &Quiet).unwrap_err().to_string().contains("at least 128M"));
 }
 
-/// Documents of paragraphs of three sentences, of few kinds and in any order, so that clusters of equal ones are many and small, some of them with exact copies.
+/// Documents of paragraphs of three sentences, of few kinds and in any order, so that clusters of
+/// equal ones are many and small, some of them with exact copies.
 fn paragraphs_in_any_order(documents: usize, seed: u64) -> (Vec<String>, BTreeMap<Vec<u32>, Vec<DocId>>) {
     let mut rng = onionskin_core::SplitMix64::new(seed);
     let mut clusters: BTreeMap<Vec<u32>, Vec<DocId>> = BTreeMap::new();

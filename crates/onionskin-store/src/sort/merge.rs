@@ -1,8 +1,9 @@
 //! K-way merge of sorted runs by a tree of losers.
 //!
-//! The naive way looks at the head of every run for each record, k comparisons. In a tree of losers every inner node keeps the
-//! run that lost there; after the winner is taken and replaced by its successor, only the nodes on its way up are played
-//! again: log2 k comparisons and no moves of records.
+//! The naive way looks at the head of every run for each record, k comparisons. In a tree of losers
+//! every inner node keeps the run that lost there; after the winner is taken and replaced by its
+//! successor, only the nodes on its way up are played again: log2 k comparisons and no moves of
+//! records.
 
 use super::{Run, SortError};
 use crate::cancel;
@@ -12,7 +13,8 @@ use crate::raw::{RawReader, Record};
 #[derive(Debug)]
 pub(super) struct Merge<R: Record> {
     inputs: Vec<Input<R>>,
-    /// `losers[0]` is the winner of all; the others are inner nodes. Leaves are implied: input `i` is leaf `i + k`.
+    /// `losers[0]` is the winner of all; the others are inner nodes. Leaves are implied: input `i`
+    /// is leaf `i + k`.
     losers: Vec<u32>,
     bytes: Vec<u8>,
     dedup: bool,
@@ -69,7 +71,8 @@ impl<R: Record> Merge<R> {
         self.inputs.len()
     }
 
-    /// Whether input `a` goes before input `b`. Runs that are used up go last; equal records by number of input.
+    /// Whether input `a` goes before input `b`. Runs that are used up go last; equal records by
+    /// number of input.
     #[inline]
     fn before(&self, a: u32, b: u32) -> bool {
         match (self.inputs[a as usize].head, self.inputs[b as usize].head) {

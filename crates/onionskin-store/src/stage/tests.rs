@@ -152,7 +152,8 @@ fn the_state_of_another_version_is_named() {
     assert!(error.contains("hint: "), "{error}");
 }
 
-/// A kill between the removal of the journal and that of its directory leaves files that are nobody's.
+/// A kill between the removal of the journal and that of its directory leaves files that are
+/// nobody's.
 #[test]
 fn what_a_cleaning_up_has_left_is_not_a_beginning() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,8 @@
 //! The journal of a stage: one line for the job, one for each commit.
 //!
-//! A line is the CRC-32C of its JSON in eight hexadecimal digits, a space, the JSON, and a line feed. A line that was not
-//! written whole is the last one, and is dropped; a bad line with good ones after it is damage.
+//! A line is the CRC-32C of its JSON in eight hexadecimal digits, a space, the JSON, and a line
+//! feed. A line that was not written whole is the last one, and is dropped; a bad line with good
+//! ones after it is damage.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -160,7 +161,8 @@ pub fn parse_journal_bytes(bytes: &[u8]) -> Result<u64, JournalError> {
 
 /// The first difference between two JSON values, as a path and both sides.
 pub(super) fn first_difference(before: &Value, now: &Value) -> Option<String> {
-    // A stack in place of recursion; children are pushed in reverse, so that the first in order comes first.
+    // A stack in place of recursion; children are pushed in reverse, so that the first in order
+    // comes first.
     let mut stack = vec![(String::new(), Some(before), Some(now))];
     while let Some((path, before, now)) = stack.pop() {
         match (before, now) {

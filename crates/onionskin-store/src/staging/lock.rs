@@ -10,8 +10,8 @@ use rustix::fs::{FlockOperation, flock};
 use super::StagingError;
 use crate::disk::IoError;
 
-/// The lock of an atlas: a file that this process has locked. The system gives the lock back when the process ends, however
-/// it ends.
+/// The lock of an atlas: a file that this process has locked. The system gives the lock back when
+/// the process ends, however it ends.
 #[derive(Debug)]
 pub(super) struct Lock {
     path: PathBuf,
@@ -32,8 +32,8 @@ impl Lock {
                 }
                 Err(error) => return Err(placed(error.into()).into()),
             }
-            // The process that had the lock may have removed the file between our open and our lock; then what we hold is the
-            // lock of a file that nobody else can see.
+            // The process that had the lock may have removed the file between our open and our
+            // lock; then what we hold is the lock of a file that nobody else can see.
             let ours = file.metadata().map_err(placed)?;
             match fs::metadata(&path) {
                 Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => {

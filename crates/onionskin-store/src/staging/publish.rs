@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{JOURNAL_FILE, STAGING_DIR, StageKind, Staging, StagingError, part_name, part_path, resume, staged_name};
+use super::{
+    JOURNAL_FILE, STAGING_DIR, StageKind, Staging, StagingError, part_name, part_path, resume, staged_name,
+};
 use crate::atlas::{self, Atlas, AtlasError};
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, TableEntry};
@@ -12,11 +14,13 @@ use crate::schema::{Table, TableName};
 use crate::storage::{Storage, list};
 
 impl Staging {
-    /// Moves the committed parts into their tables, writes the manifest, and removes the work folder.
+    /// Moves the committed parts into their tables, writes the manifest, and removes the work
+    /// folder.
     ///
-    /// `fill` completes the manifest: for a stage that creates the atlas a new one, else the one that is there, in both cases
-    /// with the tables of this stage already in it. It must do the same on every call. When this returns an error, or the
-    /// process dies in the middle, opening the stage again and publishing again ends in the same bytes.
+    /// `fill` completes the manifest: for a stage that creates the atlas a new one, else the one
+    /// that is there, in both cases with the tables of this stage already in it. It must do the
+    /// same on every call. When this returns an error, or the process dies in the middle, opening
+    /// the stage again and publishing again ends in the same bytes.
     pub fn publish(mut self, fill: impl FnOnce(&mut Manifest)) -> Result<Atlas, StagingError> {
         self.ensure_usable()?;
         let open = self.slots.iter().map(|(name, slot)| (name.to_string(), slot.rows()));
@@ -66,8 +70,8 @@ impl Staging {
         Ok(Atlas::open_with(self.dir.clone(), storage)?)
     }
 
-    /// The files of a table, as the manifest will name them. A table without rows gets one empty file, so that other programs
-    /// find its columns.
+    /// The files of a table, as the manifest will name them. A table without rows gets one empty
+    /// file, so that other programs find its columns.
     fn table_entry(&self, table: &Table) -> Result<TableEntry, StagingError> {
         let (name, folder) = (table.name(), table.folder());
         let mut entry = TableEntry::default();
@@ -91,7 +95,8 @@ impl Staging {
         Ok(entry)
     }
 
-    /// Takes what will be replaced out of the manifest that is there, before any of its files is touched.
+    /// Takes what will be replaced out of the manifest that is there, before any of its files is
+    /// touched.
     fn withdraw(&self, before: Option<Manifest>) -> Result<(), StagingError> {
         let storage = self.params.storage.as_ref();
         match self.params.kind {
@@ -129,7 +134,8 @@ impl Staging {
                 let Some((_, name)) = file.path.rsplit_once('/') else { continue };
                 let here = self.stage_dir.join(staged_name(&table.name(), name));
                 let there = folder.join(name);
-                // One that is not here any more was moved by an attempt before this one; opening the stage has checked it.
+                // One that is not here any more was moved by an attempt before this one; opening
+                // the stage has checked it.
                 if here.exists() {
                     storage
                         .rename(&here, &there)
@@ -148,7 +154,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Removes parts of earlier results from the tables of this stage; from all tables, when it begins the atlas.
+    /// Removes parts of earlier results from the tables of this stage; from all tables, when it
+    /// begins the atlas.
     fn sweep(&self, manifest: &Manifest) -> Result<(), StagingError> {
         let storage = self.params.storage.as_ref();
         let keep: BTreeSet<PathBuf> = manifest
@@ -177,7 +184,8 @@ impl Staging {
         Ok(())
     }
 
-    /// Removes the work folder: this stage's, or all when a new atlas makes the work of other stages void.
+    /// Removes the work folder: this stage's, or all when a new atlas makes the work of other
+    /// stages void.
     fn clean_up(&self) -> Result<(), StagingError> {
         let storage = self.params.storage.as_ref();
         let staging_dir = self.dir.join(STAGING_DIR);
@@ -193,7 +201,8 @@ impl Staging {
     }
 }
 
-/// Removes the parts of a folder that are not to be kept, and the folder itself when it is empty then.
+/// Removes the parts of a folder that are not to be kept, and the folder itself when it is empty
+/// then.
 fn sweep_folder(storage: &dyn Storage, folder: &Path, keep: &BTreeSet<PathBuf>) -> Result<(), StagingError> {
     let mut removed = false;
     for (path, is_dir) in list(folder)? {

@@ -168,8 +168,8 @@ fn refuse_finished(dir: &Path, params: &StageParams) -> Result<(), StagingError>
     Ok(())
 }
 
-/// Leaves a folder that was refused as it was found, without what a finished stage may have left behind. Only tries: the
-/// refusal is what the caller must hear of.
+/// Leaves a folder that was refused as it was found, without what a finished stage may have left
+/// behind. Only tries: the refusal is what the caller must hear of.
 fn tidy(storage: &dyn Storage, stage_dir: &Path, lock: &Lock) {
     let tidied = discard(storage, stage_dir).and_then(|()| remove_if_idle(storage, lock));
     if let Err(error) = tidied {
@@ -184,7 +184,8 @@ pub(super) fn remove_if_idle(storage: &dyn Storage, lock: &Lock) -> Result<(), S
     if idle { Ok(remove_tree(storage, staging_dir)?) } else { Ok(()) }
 }
 
-/// An empty stage with a journal that names the job. It is synced with the first commit: there is nothing to lose before.
+/// An empty stage with a journal that names the job. It is synced with the first commit: there is
+/// nothing to lose before.
 fn begin(
     storage: &dyn Storage,
     stage_dir: &Path,
@@ -213,7 +214,8 @@ pub(super) fn discard(storage: &dyn Storage, stage_dir: &Path) -> Result<(), Sta
     Ok(remove_tree(storage, stage_dir)?)
 }
 
-/// Every committed file must be there, in the stage or already in its table, with its length and checksum.
+/// Every committed file must be there, in the stage or already in its table, with its length and
+/// checksum.
 fn check_committed(
     dir: &Path,
     stage_dir: &Path,

@@ -19,14 +19,16 @@ fn params(storage: Arc<dyn Storage>) -> StageParams {
     StageParams { storage, ..StageParams::new(StageName::Scan, job, "w4-test", tables) }
 }
 
-/// A folder in memory where there is one: these tests make thousands of files, and a busy disk would take minutes.
+/// A folder in memory where there is one: these tests make thousands of files, and a busy disk
+/// would take minutes.
 fn fast_dir() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 const SHARDS: u32 = 3;
 
-/// A small scan: a few documents a shard, a commit after each, links resolved at the end, `sites` left empty.
+/// A small scan: a few documents a shard, a commit after each, links resolved at the end, `sites`
+/// left empty.
 fn scan(dir: &Path, params: StageParams) -> Result<(Atlas, u64), StagingError> {
     let (mut staging, resumed) = Staging::open(dir, params)?;
     let resumed_commits = resumed.as_ref().map_or(0, |checkpoint| checkpoint.commits);
@@ -130,8 +132,8 @@ fn a_stage_becomes_an_atlas() {
     assert_eq!(reference(), contents(atlas.dir()));
 }
 
-/// Fails one operation after the other, in every way, and runs again: the bytes are always those of an undisturbed run, and
-/// what was committed is never done twice.
+/// Fails one operation after the other, in every way, and runs again: the bytes are always those of
+/// an undisturbed run, and what was committed is never done twice.
 fn check_faults(fault: Fault) {
     let expected = reference();
     let mut operations = 0;
@@ -448,7 +450,8 @@ fn a_cut_off_line_is_dropped_and_a_damaged_one_is_not() {
         assert_eq!(journal.commits.len(), lines.saturating_sub(1), "cut at {cut}");
         assert_eq!(journal.valid_bytes as usize, if lines == 0 { 0 } else { ends[lines - 1] });
     }
-    // The line feed before the last line is left out: without it, the last two lines are one, and cut off.
+    // The line feed before the last line is left out: without it, the last two lines are one, and
+    // cut off.
     for at in 0..ends[1] - 1 {
         let mut bytes = whole.clone();
         bytes[at] ^= 1;

@@ -26,8 +26,9 @@ pub const TABLE_KEY: &str = "onionskin.table";
 /// Key of the recipe in the metadata of every file.
 pub const RECIPE_KEY: &str = "onionskin.recipe";
 
-/// The writer named in every file. Ours and fixed: an update of a library must not change the bytes of an atlas. It has
-/// the form that Parquet readers parse, else some of them distrust the statistics.
+/// The writer named in every file. Ours and fixed: an update of a library must not change the bytes
+/// of an atlas. It has the form that Parquet readers parse, else some of them distrust the
+/// statistics.
 const CREATED_BY: &str = "onionskin version 1.0.0 (build 1)";
 /// Enough for any string column to be pruned by; whole URLs would only swell the footer.
 const STATISTICS_BYTES: usize = 32;

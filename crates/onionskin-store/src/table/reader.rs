@@ -1,4 +1,5 @@
-//! Batches of a table, over all its files, with the columns and types of the schema whatever program wrote them.
+//! Batches of a table, over all its files, with the columns and types of the schema whatever
+//! program wrote them.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -24,8 +25,9 @@ const MAX_VALUES_PER_BYTE: u64 = 64 << 10;
 
 /// Reads a table batch by batch, in the order of its files.
 ///
-/// Every batch has the columns of the table's schema, or those chosen by [`TableReader::columns`], in that order and with
-/// the types we write; casts are done here. Lists are fixed-size lists, with the length the file has.
+/// Every batch has the columns of the table's schema, or those chosen by [`TableReader::columns`],
+/// in that order and with the types we write; casts are done here. Lists are fixed-size lists, with
+/// the length the file has.
 pub struct TableReader {
     table: Table,
     inputs: VecDeque<Input>,
@@ -63,8 +65,9 @@ impl TableReader {
         self
     }
 
-    /// Leaves out the row groups whose statistics say that no value of an integer column is in the range. Rows outside it still
-    /// come, from row groups that have both: this makes looking up a few rows cheap, and filters nothing.
+    /// Leaves out the row groups whose statistics say that no value of an integer column is in the
+    /// range. Rows outside it still come, from row groups that have both: this makes looking up a
+    /// few rows cheap, and filters nothing.
     pub fn within(mut self, column: &'static str, range: RangeInclusive<i64>) -> TableReader {
         self.within = Some((column, range));
         self
@@ -81,7 +84,8 @@ impl TableReader {
         &self.table
     }
 
-    /// The next batch and the name of the file it is from; `None` at the end. After an error there is no more.
+    /// The next batch and the name of the file it is from; `None` at the end. After an error there
+    /// is no more.
     pub fn next_batch(&mut self) -> Result<Option<(RecordBatch, &str)>, TableError> {
         if self.failed {
             return Ok(None);
@@ -122,7 +126,8 @@ impl TableReader {
         let source = input.open()?;
         let file_bytes = source.len();
         let builder = guarded(&self.table, &name, || ParquetRecordBatchReaderBuilder::try_new(source))?;
-        // The decoder finds row groups by the counts in the footer; a negative count would go around as a huge one.
+        // The decoder finds row groups by the counts in the footer; a negative count would go
+        // around as a huge one.
         let groups = builder.metadata().row_groups();
         if groups
             .iter()
@@ -131,7 +136,8 @@ impl TableReader {
             let reason = "a row group with a negative number of rows".to_owned();
             return Err(TableError::Damaged { table: self.table.to_string(), file: name, reason });
         }
-        // Equal values pack to nearly nothing, so a damaged count of a few bytes can keep a decoder busy for minutes.
+        // Equal values pack to nearly nothing, so a damaged count of a few bytes can keep a decoder
+        // busy for minutes.
         let values = groups.iter().flat_map(|group| group.columns().iter().map(|column| column.num_values()));
         let rows = groups.iter().map(|group| group.num_rows());
         let most = values.chain(rows).fold(0, |sum: u64, count| sum.saturating_add(count.cast_unsigned()));

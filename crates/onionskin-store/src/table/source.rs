@@ -1,8 +1,8 @@
 //! Where the bytes of a Parquet file come from.
 //!
-//! The decoder asks for ranges that the file itself names. The reader it brings for plain files reserves memory for any
-//! length before it looks whether the file is that long, and a refused reservation ends the process. Here a range is
-//! checked against the length of the file first.
+//! The decoder asks for ranges that the file itself names. The reader it brings for plain files
+//! reserves memory for any length before it looks whether the file is that long, and a refused
+//! reservation ends the process. Here a range is checked against the length of the file first.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -61,7 +61,8 @@ impl From<&Path> for Input {
     }
 }
 
-/// An open file or a buffer, read by position: no seeking, so that column readers do not disturb each other.
+/// An open file or a buffer, read by position: no seeking, so that column readers do not disturb
+/// each other.
 #[derive(Clone, Debug)]
 pub(super) enum Source {
     File(Arc<File>, u64),
@@ -117,8 +118,8 @@ const MAX_READS_AT_END: u32 = 64;
 pub(super) struct SourceReader {
     source: Source,
     at: u64,
-    /// How often it was read at its end. A damaged header can claim thousands of millions of things to skip, and whoever
-    /// skips takes an end for an empty thing.
+    /// How often it was read at its end. A damaged header can claim thousands of millions of things
+    /// to skip, and whoever skips takes an end for an empty thing.
     reads_at_end: u32,
 }
 

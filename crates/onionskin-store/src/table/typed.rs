@@ -153,7 +153,8 @@ impl ChunksReader {
         ChunksReader { reader, table, batch, at: 0, group: 0..0, gathered: Vec::new() }
     }
 
-    /// Leaves out row groups without documents of this range; others of the row groups that are read still come.
+    /// Leaves out row groups without documents of this range; others of the row groups that are
+    /// read still come.
     pub fn within(mut self, documents: std::ops::RangeInclusive<DocId>) -> ChunksReader {
         self.reader = self.reader.within("doc", i64::from(*documents.start())..=i64::from(*documents.end()));
         self
@@ -169,14 +170,15 @@ impl ChunksReader {
         Ok(Some(ChunkBatch { fps, docs }))
     }
 
-    /// The next document and its fingerprints: the rows that follow each other with one `doc`. Documents without chunks
-    /// have no rows and do not come up.
+    /// The next document and its fingerprints: the rows that follow each other with one `doc`.
+    /// Documents without chunks have no rows and do not come up.
     pub fn next_group(&mut self) -> Result<Option<(DocId, &[u64])>, TableError> {
         let doc = self.advance()?;
         Ok(doc.map(|doc| (doc, self.group())))
     }
 
-    /// Goes to the next document, whose fingerprints [`ChunksReader::group`] then gives; `None` at the end.
+    /// Goes to the next document, whose fingerprints [`ChunksReader::group`] then gives; `None` at
+    /// the end.
     pub fn advance(&mut self) -> Result<Option<DocId>, TableError> {
         self.gathered.clear();
         self.group = 0..0;
@@ -239,7 +241,8 @@ macro_rules! list_reader {
                 $name { reader, docs: Vec::new().into(), values: Vec::new().into(), len: None, at: 0 }
             }
 
-            /// Leaves out row groups without documents of this range; others of the row groups that are read still come.
+            /// Leaves out row groups without documents of this range; others of the row groups that
+            /// are read still come.
             pub fn within(mut self, documents: std::ops::RangeInclusive<DocId>) -> $name {
                 self.reader = self.reader.within("doc", i64::from(*documents.start())..=i64::from(*documents.end()));
                 self

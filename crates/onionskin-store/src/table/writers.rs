@@ -1,7 +1,7 @@
 //! Writers of the narrow tables that a scan fills: ids, fingerprints and lists of numbers.
 //!
-//! Rows are gathered in plain columns and handed on in batches of a fixed number of rows, so that the bytes of a file depend
-//! on its rows alone. Order is checked here, since the files claim it.
+//! Rows are gathered in plain columns and handed on in batches of a fixed number of rows, so that
+//! the bytes of a file depend on its rows alone. Order is checked here, since the files claim it.
 
 use std::sync::Arc;
 

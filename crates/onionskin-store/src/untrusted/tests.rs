@@ -136,8 +136,8 @@ proptest! {
     }
 }
 
-/// Found by fuzzing: a page header of a damaged file claimed thousands of millions of things to skip, and a kilobyte took most of
-/// a minute.
+/// Found by fuzzing: a page header of a damaged file claimed thousands of millions of things to
+/// skip, and a kilobyte took most of a minute.
 #[test]
 fn a_header_that_claims_too_much_is_read_in_no_time() {
     let bytes = include_bytes!("../../testdata/endless-header.parquet");

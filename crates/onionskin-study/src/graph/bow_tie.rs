@@ -1,4 +1,5 @@
-//! The bow tie: how the parts of a web hang together (Broder et al. 2000, "Graph structure in the Web").
+//! The bow tie: how the parts of a web hang together (Broder et al. 2000, "Graph structure in the
+//! Web").
 //!
 //! ```text
 //!            tubes
@@ -8,9 +9,11 @@
 //!   ╰─▶ tendrils ─────────╯            and what is linked with none of them is disconnected
 //! ```
 //!
-//! The naive way asks of every document what it reaches. Here the strongly connected components are found by one walk in depth (Tarjan 1972, with the
-//! one number a document of Pearce 2016). They come out with the last ones first, so that what is reached from where, and what reaches it, is handed on from
-//! component to component in that order, and links are never needed the other way round.
+//! The naive way asks of every document what it reaches. Here the strongly connected components are
+//! found by one walk in depth (Tarjan 1972, with the one number a document of Pearce 2016). They
+//! come out with the last ones first, so that what is reached from where, and what reaches it, is
+//! handed on from component to component in that order, and links are never needed the other way
+//! round.
 
 use onionskin_core::{DocId, UnionFind};
 
@@ -93,10 +96,12 @@ impl BowTie {
     }
 }
 
-/// Finds the parts. Of several largest components the one with the smallest document is the core; in a web without circles that is document 0 alone.
+/// Finds the parts. Of several largest components the one with the smallest document is the core;
+/// in a web without circles that is document 0 alone.
 ///
-/// Beside the graph it takes at most 20 bytes a document while it walks (four of them always, sixteen for a chain through all documents; vectors that have just grown
-/// have reserved up to twice that) and 14 after. What is returned has one.
+/// Beside the graph it takes at most 20 bytes a document while it walks (four of them always,
+/// sixteen for a chain through all documents; vectors that have just grown have reserved up to
+/// twice that) and 14 after. What is returned has one.
 pub fn bow_tie(graph: &mut LinkGraph) -> Result<BowTie, GraphError> {
     let (component, strong) = strong_components(graph)?;
     let members = Members::new(&component, strong);
@@ -104,7 +109,8 @@ pub fn bow_tie(graph: &mut LinkGraph) -> Result<BowTie, GraphError> {
     let mut flags = vec![0u8; strong as usize];
     if let Some(core) = core {
         flags[core as usize] = FROM_CORE | TO_CORE;
-        // Links go to the same component or a later one, so that one turn from front to back hands on what is reached ...
+        // Links go to the same component or a later one, so that one turn from front to back hands
+        // on what is reached ...
         for c in core..strong {
             if flags[c as usize] & FROM_CORE != 0 {
                 members.for_each_link(graph, c, |target| flags[component[target] as usize] |= FROM_CORE)?;
@@ -158,10 +164,12 @@ fn part_of(flags: u8) -> Part {
     }
 }
 
-/// The strongly connected component of every document, and how many there are. Links go from a component to itself or to one with a higher number.
+/// The strongly connected component of every document, and how many there are. Links go from a
+/// component to itself or to one with a higher number.
 ///
-/// While a document is open its number is the lowest place on the path that it is known to reach; when its component is complete, it is that of the component.
-/// Components count down from the number of documents, so that they are above every place that is still in use.
+/// While a document is open its number is the lowest place on the path that it is known to reach;
+/// when its component is complete, it is that of the component. Components count down from the
+/// number of documents, so that they are above every place that is still in use.
 fn strong_components(graph: &mut LinkGraph) -> Result<(Vec<u32>, u32), GraphError> {
     /// A document on the path.
     struct Step {
@@ -294,7 +302,8 @@ impl Members {
     }
 }
 
-/// Which documents hang together with one when links count both ways, and how many do in the largest such component.
+/// Which documents hang together with one when links count both ways, and how many do in the
+/// largest such component.
 fn weak_component(
     graph: &mut LinkGraph,
     with: Option<usize>,

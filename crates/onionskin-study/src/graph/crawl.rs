@@ -23,7 +23,8 @@ impl Crawl {
         &self.reached
     }
 
-    /// How many documents are so many links away from where it began, and not fewer; those where it began come first.
+    /// How many documents are so many links away from where it began, and not fewer; those where it
+    /// began come first.
     pub fn by_depth(&self) -> &[u64] {
         &self.by_depth
     }
@@ -34,7 +35,8 @@ impl Crawl {
     }
 }
 
-/// Follows all links from the seeds on, those that are near first (Pereira et al. 2006, section 4.1). Seeds that come twice count once.
+/// Follows all links from the seeds on, those that are near first (Pereira et al. 2006, section
+/// 4.1). Seeds that come twice count once.
 ///
 /// Takes one bit a document and, at worst, eight bytes for each document that is reached.
 pub fn crawl(graph: &mut LinkGraph, seeds: impl IntoIterator<Item = DocId>) -> Result<Crawl, GraphError> {

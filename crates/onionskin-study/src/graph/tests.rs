@@ -126,7 +126,8 @@ proptest! {
 
 #[test]
 fn every_part_is_found() {
-    // 0 ⇄ 1 the core, 2 in, 3 out, 4 a tube, 5 hangs on in, 6 leads to out, 7 hangs on 6 alone, 8 → 9 apart.
+    // 0 ⇄ 1 the core, 2 in, 3 out, 4 a tube, 5 hangs on in, 6 leads to out, 7 hangs on 6 alone, 8 →
+    // 9 apart.
     let links = [(0, 1), (1, 0), (2, 0), (1, 3), (2, 4), (4, 3), (2, 5), (6, 3), (6, 7), (8, 9)];
     let dir = tempfile::tempdir().unwrap();
     use Part::*;

@@ -10,7 +10,8 @@ struct Population {
 }
 
 impl Population {
-    /// Sizes from 2 on with a tail of exponent about 2.5, until half of the documents are in clusters.
+    /// Sizes from 2 on with a tail of exponent about 2.5, until half of the documents are in
+    /// clusters.
     fn zipf(documents: u64) -> Population {
         let mut rng = SplitMix64::new(11);
         let mut sizes = Vec::new();
@@ -123,7 +124,8 @@ fn estimates_are_unbiased_and_their_intervals_hold() {
 
 #[test]
 fn other_sums_are_unbiased_too() {
-    // Of every other cluster one half is known beforehand, and of some all but one: those have a negative value.
+    // Of every other cluster one half is known beforehand, and of some all but one: those have a
+    // negative value.
     let population = Population::zipf(20_000);
     let value =
         |at: usize, size: u64| if at.is_multiple_of(2) { (size / 2) as f64 } else { 1.0 - (at % 4) as f64 };
@@ -222,7 +224,8 @@ proptest! {
 
 #[test]
 fn an_earlier_collection_tells_how_this_one_will_end() {
-    // The same shape, other documents, other numbers of subcollections: the paper had 15, 40 and 50.
+    // The same shape, other documents, other numbers of subcollections: the paper had 15, 40
+    // and 50.
     let reference = Population::zipf(60_000).growth(40, 1).reference();
     let population = Population::zipf(50_000);
     for (seed, of) in [(2, 50), (3, 15), (4, 40)] {
@@ -253,8 +256,9 @@ fn between_two_iterations_the_reference_is_a_line() {
 
 #[test]
 fn with_half_of_the_iterations_nine_tenths_are_found() {
-    // Pereira et al. 2006, section 4.2, "in every collection". Printed are documents, clusters, duplicates (table 2) and clusters of two. Those that are larger
-    // are three here, where they are missed most, and one that takes the rest.
+    // Pereira et al. 2006, section 4.2, "in every collection". Printed are documents, clusters,
+    // duplicates (table 2) and clusters of two. Those that are larger are three here, where they
+    // are missed most, and one that takes the rest.
     for (name, of, documents, clusters, duplicates, pairs) in [
         ("2003", 15, 2_067_278u64, 251_588u64, 804_338u64, 158_288u64),
         ("2004", 40, 2_033_113, 266_408, 876_047, 166_929),

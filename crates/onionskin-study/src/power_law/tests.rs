@@ -3,7 +3,8 @@ use onionskin_core::SplitMix64;
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
 
-/// Exact samples without a zeta function: a Pareto variable, rounded down, is kept as often as its size is rarer there than it should be.
+/// Exact samples without a zeta function: a Pareto variable, rounded down, is kept as often as its
+/// size is rarer there than it should be.
 fn sample(n: usize, exponent: f64, least: u64, seed: u64) -> Vec<(u64, u64)> {
     let mut rng = SplitMix64::new(seed);
     let mut uniform = || (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
@@ -62,7 +63,8 @@ fn exponents_are_recovered_within_four_standard_errors() {
                 let law = fit(&sample(n, exponent, least, seed), least).unwrap();
                 let errors = (law.exponent - exponent) / law.standard_error;
                 assert!(errors.abs() < 4.0, "{exponent} from {least}, seed {seed}: {law:?}");
-                // 1.95 / √n is passed once in a thousand when nothing is fitted, less often when something is.
+                // 1.95 / √n is passed once in a thousand when nothing is fitted, less often when
+                // something is.
                 assert!(law.ks < 1.95 / (n as f64).sqrt(), "{exponent} from {least}, seed {seed}: {law:?}");
                 assert_eq!((law.tail, law.least), (n as u64, least));
                 off += errors * errors;

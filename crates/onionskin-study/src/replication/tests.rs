@@ -124,7 +124,8 @@ fn replicas_fall_into_the_classes_of_the_figure() {
 
 #[test]
 fn the_numbers_of_the_papers_follow_from_the_definitions() {
-    // Pereira et al. 2006, tables 2, 5 and 6 for 2003 and 2004: unique documents and the share of useful ones that a crawl covers.
+    // Pereira et al. 2006, tables 2, 5 and 6 for 2003 and 2004: unique documents and the share of
+    // useful ones that a crawl covers.
     for (documents, clusters, duplicates, reached, unique, unique_reached, covered) in [
         (2_067_278, 251_588, 804_338, 180_563, 1_011_352, 609_501, 0.626),
         (2_033_113, 266_408, 876_047, 202_562, 890_658, 613_362, 0.705),

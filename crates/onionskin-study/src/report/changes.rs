@@ -31,7 +31,8 @@ pub struct Changes {
     pub gone: Fate,
     /// The level that copies are told at.
     pub level: String,
-    /// Addresses in both crawls that are in clusters in both, in the earlier one alone, in the later one alone.
+    /// Addresses in both crawls that are in clusters in both, in the earlier one alone, in the
+    /// later one alone.
     pub still_copied: u64,
     /// Copied in the earlier crawl alone.
     pub no_longer_copied: u64,

@@ -22,8 +22,9 @@ pub struct Written {
     pub files: u64,
 }
 
-/// Writes a report into a folder: `report.html`, `report.json`, `tables/*.csv`, `figures/*.svg` and, where asked for, `figures/*.png`. Figures and tables of an
-/// earlier report in the same folder go; other files stay.
+/// Writes a report into a folder: `report.html`, `report.json`, `tables/*.csv`, `figures/*.svg`
+/// and, where asked for, `figures/*.png`. Figures and tables of an earlier report in the same
+/// folder go; other files stay.
 pub fn write_report(document: &Document, folder: &Path, with_png: bool) -> Result<Written, ReportError> {
     let mut files = 0;
     let mut write = |path: PathBuf, bytes: &[u8]| -> Result<(), ReportError> {

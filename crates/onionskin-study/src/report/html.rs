@@ -1,4 +1,5 @@
-//! A report as one HTML file that needs nothing else: no network, no script. Light or dark as the reader has it, and black on white on paper.
+//! A report as one HTML file that needs nothing else: no network, no script. Light or dark as the
+//! reader has it, and black on white on paper.
 
 use std::fmt::Write;
 
@@ -152,7 +153,8 @@ fn number(cell: &Cell) -> String {
     escape(&cell.words()).replace(" %", "\u{a0}%")
 }
 
-/// A sentence: the sign of a percentage stays on the line of its number, and what stands between backticks is code.
+/// A sentence: the sign of a percentage stays on the line of its number, and what stands between
+/// backticks is code.
 fn prose(text: &str) -> String {
     let pieces = text.split('`').enumerate().map(|(at, piece)| {
         let piece = escape(piece).replace(" %", "\u{a0}%");

@@ -7,8 +7,9 @@ use super::{Block, Cell, Document, Table};
 /// Version of the JSON; it grows when something that was there changes its meaning.
 const VERSION: u32 = 1;
 
-/// The report as JSON: headlines, and for every section its sentences, the names of its figures, and its tables with rows as objects. An estimate has two
-/// more keys, with `_low` and `_high` at their ends. Shares are of one, times in seconds.
+/// The report as JSON: headlines, and for every section its sentences, the names of its figures,
+/// and its tables with rows as objects. An estimate has two more keys, with `_low` and `_high` at
+/// their ends. Shares are of one, times in seconds.
 pub fn json(document: &Document) -> String {
     let mut out = String::new();
     let _ = write!(out, "{{\n  \"type\": \"report\",\n  \"version\": {VERSION},\n  \"title\": ");

@@ -1,9 +1,12 @@
-//! The size of a web from addresses that were tried at random (O'Neill, McClain and Lavoie 1997; Lawrence and Giles 1999).
+//! The size of a web from addresses that were tried at random (O'Neill, McClain and Lavoie 1997;
+//! Lawrence and Giles 1999).
 //!
-//! Nothing here tries an address: the results of a study are given. Of `tried` addresses out of `space` some had a server, so there are about
-//! `space · found / tried` servers, and pages are servers times the mean number of pages. The first is clean statistics. The second
-//! is not: pages per server follow a power law, often one without a variance, and then the mean of a sample is nearly always too
-//! low and no interval from the sample knows it. So the tail is measured and told.
+//! Nothing here tries an address: the results of a study are given. Of `tried` addresses out of
+//! `space` some had a server, so there are about `space · found / tried` servers, and pages are
+//! servers times the mean number of pages. The first is clean statistics. The second is not: pages
+//! per server follow a power law, often one without a variance, and then the mean of a sample is
+//! nearly always too low and no interval from the sample knows it. So the tail is measured and
+//! told.
 
 use super::random::Dice;
 use super::statistics::{Estimate, Interval, percentiles, wilson};
@@ -207,8 +210,8 @@ mod tests {
 
     #[test]
     fn the_numbers_of_lawrence_and_giles() {
-        // 2500 servers observed, 2.8 million in all, 289 pages each: 800 million pages. The share of addresses with a server
-        // follows from the first two.
+        // 2500 servers observed, 2.8 million in all, 289 pages each: 800 million pages. The share
+        // of addresses with a server follows from the first two.
         let tried = (2500.0 * (1u64 << 32) as f64 / 2.8e6) as u64;
         let study = AddressStudy { space: 1 << 32, tried, found: 2500, pages: vec![289; 2500] };
         let found = estimate(&study, 0.95, 200, 1).unwrap();

@@ -1,16 +1,21 @@
 //! A member out of anything that answers queries.
 //!
-//! **Sampling** (Bharat and Broder 1998): words drawn from a lexicon, two in conjunction; up to 100 results; one of them at random. A
-//! page is then drawn the more often the more queries reach it, and the fewer other results those have. Two steps undo that, in the
-//! manner of Bar-Yossef and Gurevich (2006). All results of all queries are put together, so that every pair of a query and a result is
-//! equally likely, and all engines are measured by one yardstick. Of those pairs, pages are chosen with probability one over the number of queries that
-//! their own words make, which turns that yardstick into pages. Weights would do the same as choosing, but a few pages with
-//! few words would then have most of the weight; there are more candidates than are checked, so choosing costs nothing.
+//! **Sampling** (Bharat and Broder 1998): words drawn from a lexicon, two in conjunction; up to 100
+//! results; one of them at random. A page is then drawn the more often the more queries reach it,
+//! and the fewer other results those have. Two steps undo that, in the manner of Bar-Yossef and
+//! Gurevich (2006). All results of all queries are put together, so that every pair of a query and
+//! a result is equally likely, and all engines are measured by one yardstick. Of those pairs, pages
+//! are chosen with probability one over the number of queries that their own words make, which
+//! turns that yardstick into pages. Weights would do the same as choosing, but a few pages with few
+//! words would then have most of the weight; there are more candidates than are checked, so
+//! choosing costs nothing.
 //!
-//! **Ranking** decides what is seen of a query with more results than can be fetched. Such queries are thrown away, which is the lecture's
-//! "fetch all". Keeping them is offered to show what they do.
+//! **Ranking** decides what is seen of a query with more results than can be fetched. Such queries
+//! are thrown away, which is the lecture's "fetch all". Keeping them is offered to show what they
+//! do.
 //!
-//! **Checking**: a strong query of the page's rarest words, and a look for the page among the results.
+//! **Checking**: a strong query of the page's rarest words, and a look for the page among the
+//! results.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -37,7 +42,8 @@ pub trait SearchEngine {
     /// What it is called.
     fn name(&self) -> &str;
 
-    /// Addresses of pages that have all words, each in one spelling and once, the best first, at most `limit`.
+    /// Addresses of pages that have all words, each in one spelling and once, the best first, at
+    /// most `limit`.
     ///
     /// # Errors
     /// When there is no answer.
@@ -74,7 +80,8 @@ pub struct Lexicon {
 }
 
 impl Lexicon {
-    /// Words with the number of documents that have each. A word that comes twice has the larger number. Queries are made of all.
+    /// Words with the number of documents that have each. A word that comes twice has the larger
+    /// number. Queries are made of all.
     pub fn new(words: impl IntoIterator<Item = (String, u64)>) -> Lexicon {
         let mut words: Vec<(String, u64)> = words.into_iter().collect();
         words.sort_unstable();
@@ -89,9 +96,11 @@ impl Lexicon {
         Lexicon { words, asked, askable }
     }
 
-    /// The same words, of which only those that so many documents have are put into queries. The others still tell how rare they are.
+    /// The same words, of which only those that so many documents have are put into queries. The
+    /// others still tell how rare they are.
     ///
-    /// Common words make queries whose results are cut, or so many that one sample stands for a hundred.
+    /// Common words make queries whose results are cut, or so many that one sample stands for a
+    /// hundred.
     pub fn asking(mut self, documents: std::ops::RangeInclusive<u64>) -> Lexicon {
         self.asked = self.words.iter().map(|(_, n)| documents.contains(n)).collect();
         self.askable = (0..self.words.len()).filter(|at| self.asked[*at]).collect();
@@ -154,7 +163,8 @@ pub struct Check {
 pub enum Correction {
     /// Nothing: the lecture's method as it stands.
     Nothing,
-    /// The number of results of the query: one yardstick for all engines, in which pages with many words count more.
+    /// The number of results of the query: one yardstick for all engines, in which pages with many
+    /// words count more.
     Results,
     /// The same over the number of queries that the page's words make: pages.
     #[default]
@@ -178,7 +188,8 @@ pub struct EngineParams {
     pub correction: Correction,
     /// Random queries for each sample that is wanted, at most.
     pub tries: usize,
-    /// Pages out of which each one of the sample is chosen, where weights are those of pages. Their words are needed; they are not checked.
+    /// Pages out of which each one of the sample is chosen, where weights are those of pages. Their
+    /// words are needed; they are not checked.
     pub candidates: usize,
 }
 
@@ -197,8 +208,9 @@ impl Default for EngineParams {
     }
 }
 
-/// Chooses about `wanted` of more candidates with probability in proportion to their weights, at even distances along all of them. A
-/// candidate that is chosen several times is there once, with that weight. Few candidates stay as they are.
+/// Chooses about `wanted` of more candidates with probability in proportion to their weights, at
+/// even distances along all of them. A candidate that is chosen several times is there once, with
+/// that weight. Few candidates stay as they are.
 fn resample<'u>(weighed: Vec<(&'u str, f64)>, wanted: usize, dice: &mut Dice) -> Vec<(&'u str, f64)> {
     if weighed.len() <= wanted || wanted == 0 {
         return weighed;
@@ -287,8 +299,9 @@ impl<'a> EngineMember<'a> {
         drawn
     }
 
-    /// The pages that may become the sample: one result of each query, as the lecture has it; or pairs of a query and a result, each as likely
-    /// as any other, and more of them than are wanted where they will be chosen from.
+    /// The pages that may become the sample: one result of each query, as the lecture has it; or
+    /// pairs of a query and a result, each as likely as any other, and more of them than are wanted
+    /// where they will be chosen from.
     fn candidates(&self, answers: Vec<Vec<String>>, wanted: usize, dice: &mut Dice) -> Vec<String> {
         if self.params.correction == Correction::Nothing {
             return answers
@@ -317,7 +330,8 @@ impl<'a> EngineMember<'a> {
         (0..k).map(|i| known.saturating_sub(i) as f64 / (k - i) as f64).product()
     }
 
-    /// The words of a strong query, rarest first: those that the lexicon does not know, then by frequency, then the longer ones.
+    /// The words of a strong query, rarest first: those that the lexicon does not know, then by
+    /// frequency, then the longer ones.
     fn strong_queries<'w>(&self, words: &'w [String]) -> Vec<Vec<&'w str>> {
         let mut ranked: Vec<&str> = words.iter().map(String::as_str).collect();
         ranked.sort_by_cached_key(|word| {
@@ -426,8 +440,8 @@ impl Member for EngineMember<'_> {
             Correction::Pages => {
                 let words = self.texts.borrow_mut().words(&urls)?;
                 for (url, words) in urls.iter().zip(words) {
-                    // A page that has not the words it was found by cannot be weighted: an engine also finds pages by the words of
-                    // links to them.
+                    // A page that has not the words it was found by cannot be weighted: an engine
+                    // also finds pages by the words of links to them.
                     match words.map(|words| self.degree(&words)).filter(|degree| *degree > 0.0) {
                         Some(degree) => weighed.push((url, 1.0 / degree)),
                         None => self.effort.dropped_pages += 1,
@@ -453,7 +467,8 @@ impl Member for EngineMember<'_> {
             }
         }
         if self.params.by != By::Url {
-            // Contents are counted, not addresses: what the engine has in several places was as many times as likely.
+            // Contents are counted, not addresses: what the engine has in several places was as
+            // many times as likely.
             let asked: Vec<Page> = pages.iter().map(|sampled| sampled.page.clone()).collect();
             for (sampled, copies) in pages.iter_mut().zip(self.matches(&asked)?) {
                 sampled.weight /= copies.unwrap_or(1).max(1) as f64;

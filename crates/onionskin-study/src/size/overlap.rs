@@ -1,20 +1,25 @@
 //! Sizes and coverage from pages that were sampled in each member and checked in all the others.
 //!
-//! **Sizes.** Two members need a division. With more there are more equations than unknowns, `f_xy x - f_yx y = e` for each pair, and
-//! the sum of squares is made least with one size fixed at 1 (Bharat and Broder 1998). [`Fit::Plain`] counts every equation alike.
-//! [`Fit::Weighted`] divides each by the variance that its two fractions give it, which depends on the sizes and is therefore
-//! found by turns; an equation between members that hardly overlap then says no more than it knows.
+//! **Sizes.** Two members need a division. With more there are more equations than unknowns,
+//! `f_xy x - f_yx y = e` for each pair, and the sum of squares is made least with one size fixed at
+//! 1 (Bharat and Broder 1998). [`Fit::Plain`] counts every equation alike. [`Fit::Weighted`]
+//! divides each by the variance that its two fractions give it, which depends on the sizes and is
+//! therefore found by turns; an equation between members that hardly overlap then says no more than
+//! it knows.
 //!
-//! **Coverage.** Pairs do not say how much three members share, but each page was checked in all of them, so the set of members that have it is known. A page that
-//! k members have could have been sampled in k ways and counts 1/k in each. With that, the size of every part of
-//! the union (only in x, in x and y, ...) is a sum over samples, and all parts together are 100 %.
+//! **Coverage.** Pairs do not say how much three members share, but each page was checked in all of
+//! them, so the set of members that have it is known. A page that k members have could have been
+//! sampled in k ways and counts 1/k in each. With that, the size of every part of the union (only
+//! in x, in x and y, ...) is a sum over samples, and all parts together are 100 %.
 //!
-//! **Intervals.** The Bayesian bootstrap (Rubin 1981): in each draw every sampled page has a random weight, exponential with mean 1,
-//! and everything is computed again. It is smooth, so that no draw has a fraction of 0 / 0, and pages that were found in the same members need
-//! one gamma number together, so that a draw costs the number of different outcomes and not of pages. Two pages are added in each draw,
-//! one that all have and one that only its own member has, each with half a weight: then the fraction of a pair has the
-//! distribution Beta(k + 1/2, n - k + 1/2), which is Jeffreys' interval, whose coverage holds at 0 and at 1 too, where resampling
-//! would claim to be sure. Members that were sampled whole do not vary.
+//! **Intervals.** The Bayesian bootstrap (Rubin 1981): in each draw every sampled page has a random
+//! weight, exponential with mean 1, and everything is computed again. It is smooth, so that no draw
+//! has a fraction of 0 / 0, and pages that were found in the same members need one gamma number
+//! together, so that a draw costs the number of different outcomes and not of pages. Two pages are
+//! added in each draw, one that all have and one that only its own member has, each with half a
+//! weight: then the fraction of a pair has the distribution Beta(k + 1/2, n - k + 1/2), which is
+//! Jeffreys' interval, whose coverage holds at 0 and at 1 too, where resampling would claim to be
+//! sure. Members that were sampled whole do not vary.
 
 use super::random::Dice;
 use super::statistics::{Estimate, Interval, percentiles};
@@ -94,13 +99,15 @@ pub enum Basis {
 /// What follows from the samples.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimates {
-    /// `fractions[x][y]` is the share of x that y has; `None` on the diagonal and where no answer is known.
+    /// `fractions[x][y]` is the share of x that y has; `None` on the diagonal and where no answer
+    /// is known.
     pub fractions: Vec<Vec<Option<Fraction>>>,
     /// Every pair, the earlier member first.
     pub ratios: Vec<PairRatio>,
     /// The member whose size is 1: the first that has pages.
     pub reference: Option<usize>,
-    /// Sizes against the reference; `None` for members that no chain of overlaps connects with it. Empty members have size 0.
+    /// Sizes against the reference; `None` for members that no chain of overlaps connects with it.
+    /// Empty members have size 0.
     pub sizes: Vec<Option<Estimate>>,
     /// The share of the union that each member has; `None` when sizes cannot be told.
     pub coverage: Vec<Option<Estimate>>,
@@ -184,7 +191,8 @@ impl Tally {
 struct Numbers {
     /// `NaN` where no answer is known.
     fractions: Vec<Vec<f64>>,
-    /// Weighted shares of each member by the set of members that have the page, where all answers are known.
+    /// Weighted shares of each member by the set of members that have the page, where all answers
+    /// are known.
     patterns: Vec<Vec<(u32, f64)>>,
 }
 
@@ -444,7 +452,8 @@ impl Fitter {
         if fit == Fit::Plain || fitter.unknowns.len() < 2 {
             return fitter;
         }
-        // Variance of a fraction, with half a page on each side so that none is 0. A whole sample has nearly none.
+        // Variance of a fraction, with half a page on each side so that none is 0. A whole sample
+        // has nearly none.
         let variance = |x: usize, y: usize| {
             let pages = tallies[x].effective.max(1.0);
             let share = (fractions[x][y] * pages + 0.5) / (pages + 1.0);
@@ -464,7 +473,8 @@ impl Fitter {
         fitter
     }
 
-    /// The sizes that make the weighted sum of squares least; `NaN` for members that are not linked.
+    /// The sizes that make the weighted sum of squares least; `NaN` for members that are not
+    /// linked.
     fn solve(&self, fractions: &[Vec<f64>]) -> Vec<f64> {
         let n = fractions.len();
         let mut sizes = vec![f64::NAN; n];
@@ -493,7 +503,8 @@ impl Fitter {
     }
 }
 
-/// Solves a small linear system by elimination with pivots. Unknowns that nothing determines are `NaN`.
+/// Solves a small linear system by elimination with pivots. Unknowns that nothing determines are
+/// `NaN`.
 fn eliminate(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
     let n = rows.len();
     for column in 0..n {

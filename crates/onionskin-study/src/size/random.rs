@@ -32,14 +32,15 @@ impl Dice {
         ((self.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// A normal number, by Box and Muller. The second of each pair is not kept, so that a number costs the same wherever it is drawn.
+    /// A normal number, by Box and Muller. The second of each pair is not kept, so that a number
+    /// costs the same wherever it is drawn.
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.unit().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// A number of the gamma distribution with this shape and scale 1, by Marsaglia and Tsang (2000). Shapes below 1 are made from
-    /// the next higher one.
+    /// A number of the gamma distribution with this shape and scale 1, by Marsaglia and Tsang
+    /// (2000). Shapes below 1 are made from the next higher one.
     pub fn gamma(&mut self, shape: f64) -> f64 {
         if shape < 1.0 {
             let boost = self.unit().powf(1.0 / shape);

@@ -1,9 +1,10 @@
 //! Random searches from a query log (Lawrence and Giles 1998, 1999).
 //!
-//! Each query is put to all engines, and the different addresses in their results are counted. Only queries whose results are few and
-//! complete count, since the number of results that an engine claims is a guess, and a list that was cut tells
-//! the length of the list. What one number to make of many ratios is an old question; three answers are given, each with its flaw:
-//! the ratio of sums, the mean of ratios, and the harmonic mean of ratios.
+//! Each query is put to all engines, and the different addresses in their results are counted. Only
+//! queries whose results are few and complete count, since the number of results that an engine
+//! claims is a guess, and a list that was cut tells the length of the list. What one number to make
+//! of many ratios is an old question; three answers are given, each with its flaw: the ratio of
+//! sums, the mean of ratios, and the harmonic mean of ratios.
 
 use super::random::Dice;
 use super::statistics::{Estimate, Interval, percentiles};
@@ -104,7 +105,8 @@ pub fn estimate(
     SearchEstimates { totals, ratios, empty }
 }
 
-/// The ratio of sums, the mean of ratios, the harmonic mean, and the two overlaps; not finite where there is none.
+/// The ratio of sums, the mean of ratios, the harmonic mean, and the two overlaps; not finite where
+/// there is none.
 fn numbers<'a>(pairs: impl Iterator<Item = &'a [f64; 3]>) -> [f64; 5] {
     let (mut x_sum, mut y_sum, mut both) = (0.0, 0.0, 0.0);
     let (mut ratios, mut with_y, mut inverse, mut with_x) = (0.0, 0.0, 0.0, 0.0);

@@ -1,9 +1,10 @@
 //! How big crawls, lists of addresses and search engines are against each other.
 //!
-//! The mathematics is in `crate::size`; here are its members: atlases and lists on disk (`stored`), indexes of
-//! seen documents (`index`), engines behind
-//! HTTP (`search`), and what knows the texts of their pages (`texts`). [`size()`] measures overlaps, [`searches()`] puts the queries of a log
-//! to engines, [`walk()`] walks over the links of an atlas, and [`read_addresses`] reads the results of a study of random addresses.
+//! The mathematics is in `crate::size`; here are its members: atlases and lists on disk (`stored`),
+//! indexes of seen documents (`index`), engines behind HTTP (`search`), and what knows the texts of
+//! their pages (`texts`). [`size()`] measures overlaps, [`searches()`] puts the queries of a log to
+//! engines, [`walk()`] walks over the links of an atlas, and [`read_addresses`] reads the results
+//! of a study of random addresses.
 
 mod files;
 pub mod http;
@@ -57,13 +58,15 @@ pub enum ByChoice {
 /// What to measure, and with what.
 #[derive(Clone, Debug)]
 pub struct SizeParams {
-    /// Atlases, indexes of seen documents, lists of addresses (`-` for standard input), engines with `{query}` in their address.
+    /// Atlases, indexes of seen documents, lists of addresses (`-` for standard input), engines
+    /// with `{query}` in their address.
     pub members: Vec<String>,
     /// What makes two pages the same.
     pub by: ByChoice,
     /// The resemblance that makes a near copy.
     pub threshold: f64,
-    /// Pages of each member; by default [`SizeParams::SAMPLES`], or [`SizeParams::ENGINE_SAMPLES`] when one is an engine.
+    /// Pages of each member; by default [`SizeParams::SAMPLES`], or [`SizeParams::ENGINE_SAMPLES`]
+    /// when one is an engine.
     pub samples: Option<usize>,
     /// The seed of the samples.
     pub seed: u64,
@@ -92,7 +95,8 @@ pub struct SizeParams {
 }
 
 impl SizeParams {
-    /// Pages of a member that give a fraction to about two points, 19 times in 20: 1.96 √(¼ / 2400) = 0.02.
+    /// Pages of a member that give a fraction to about two points, 19 times in 20: 1.96 √(¼ /
+    /// 2400) = 0.02.
     pub const SAMPLES: usize = 2_400;
     /// The same to about five points, where every page costs requests.
     pub const ENGINE_SAMPLES: usize = 400;
@@ -255,8 +259,8 @@ pub enum MemberKind {
 }
 
 impl MemberKind {
-    /// An address with `{query}` is an engine, a folder with the catalogue of one an index of seen documents, any other folder an atlas, and anything
-    /// else a list.
+    /// An address with `{query}` is an engine, a folder with the catalogue of one an index of seen
+    /// documents, any other folder an atlas, and anything else a list.
     pub fn of(name: &str) -> MemberKind {
         if name.contains("{query}") {
             MemberKind::Engine
@@ -525,7 +529,8 @@ fn lexicon(params: &SizeParams, store: &TextStore, progress: &dyn Progress) -> R
         None => {
             progress.event(Event::Step { name: "reading texts for a lexicon" });
             let (words, texts) = store.lexicon(LEXICON_TEXTS, params.seed).map_err(SizeError::Texts)?;
-            // Words of a single text are misspellings and names; words of more than one text in twenty make queries with too many results.
+            // Words of a single text are misspellings and names; words of more than one text in
+            // twenty make queries with too many results.
             words.asking(2..=(texts / 20).max(2))
         }
     };
@@ -562,7 +567,8 @@ pub struct SearchesReport {
     pub seconds: f64,
 }
 
-/// Puts the queries of a log to engines. Queries with more than `max_results` results in all do not count.
+/// Puts the queries of a log to engines. Queries with more than `max_results` results in all do not
+/// count.
 ///
 /// # Errors
 ///

@@ -34,7 +34,8 @@ pub fn percentiles(values: &mut [f64], confidence: f64) -> Option<Interval> {
     Some(Interval { low: at(tail), high: at(1.0 - tail) })
 }
 
-/// The value below which a standard normal number lies with probability `p`: Acklam's rational approximation, good to nine digits.
+/// The value below which a standard normal number lies with probability `p`: Acklam's rational
+/// approximation, good to nine digits.
 pub fn normal_quantile(p: f64) -> f64 {
     const A: [f64; 6] = [
         -3.969683028665376e1,
@@ -95,7 +96,8 @@ pub fn wilson(found: f64, of: f64, confidence: f64) -> Interval {
     Interval { low, high }
 }
 
-/// The largest distance between the distribution functions of two samples (Kolmogorov and Smirnov). Sorts both.
+/// The largest distance between the distribution functions of two samples (Kolmogorov and Smirnov).
+/// Sorts both.
 pub fn ks_distance(a: &mut [f64], b: &mut [f64]) -> f64 {
     a.sort_unstable_by(f64::total_cmp);
     b.sort_unstable_by(f64::total_cmp);
@@ -114,7 +116,8 @@ pub fn ks_distance(a: &mut [f64], b: &mut [f64]) -> f64 {
     most
 }
 
-/// The distance that two samples of one distribution stay below with 95 % probability, for large samples.
+/// The distance that two samples of one distribution stay below with 95 % probability, for large
+/// samples.
 pub fn ks_limit(a: usize, b: usize) -> f64 {
     let (a, b) = (a.max(1) as f64, b.max(1) as f64);
     1.358 * ((a + b) / (a * b)).sqrt()

@@ -81,7 +81,8 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    /// `n` pages of up to `longest` words out of `vocabulary`, of which the first are the most common.
+    /// `n` pages of up to `longest` words out of `vocabulary`, of which the first are the most
+    /// common.
     pub(super) fn new(n: usize, longest: u64, vocabulary: u64, seed: u64) -> Pages {
         let mut dice = Dice::new(seed);
         let mut words = Vec::with_capacity(n);
@@ -89,7 +90,8 @@ impl Pages {
             let length = 20 + dice.below(longest - 20);
             let mut page = BTreeSet::new();
             while (page.len() as u64) < length {
-                // About Zipf: the logarithm of the rank is uniform for half of the words; the others are any.
+                // About Zipf: the logarithm of the rank is uniform for half of the words; the
+                // others are any.
                 let rank = if dice.below(2) == 0 {
                     ((vocabulary as f64).powf(dice.unit())) as u64 - 1
                 } else {

@@ -65,8 +65,9 @@ fn parts_of_the_union_add_up() {
 
 #[test]
 fn copies_bias_addresses_and_not_contents() {
-    // Contents 0..6000 in A and 3000..9000 in B: equal sizes, half shared. 40 % of the contents of A stand in it twice more, and what B shares with A
-    // it has under addresses of its own in two of five cases.
+    // Contents 0..6000 in A and 3000..9000 in B: equal sizes, half shared. 40 % of the contents of
+    // A stand in it twice more, and what B shares with A it has under addresses of its own in two
+    // of five cases.
     let pages = |by: By| {
         let a = (0..6_000u64).flat_map(|c| {
             let copies = if c % 5 < 2 { 3 } else { 1 };

@@ -1,16 +1,20 @@
-//! Near-uniform samples by a random walk over links (Henzinger, Heydon, Mitzenmacher and Najork 2000).
+//! Near-uniform samples by a random walk over links (Henzinger, Heydon, Mitzenmacher and Najork
+//! 2000).
 //!
-//! Who has no list of a web can still walk through it. [`Rule::Jumping`] follows links as they point; one step in seven, and wherever there is no
-//! link to follow, it jumps to a page that it knows, so that no trap holds it. Pages with many links pointing at them are met more often; so a
-//! moment of the walk is drawn at random, and its page is taken with probability one over its visits, which makes every
-//! visited page equally likely. What is left is that pages that are hard to reach may not be visited at all.
+//! Who has no list of a web can still walk through it. [`Rule::Jumping`] follows links as they
+//! point; one step in seven, and wherever there is no link to follow, it jumps to a page that it
+//! knows, so that no trap holds it. Pages with many links pointing at them are met more often; so a
+//! moment of the walk is drawn at random, and its page is taken with probability one over its
+//! visits, which makes every visited page equally likely. What is left is that pages that are hard
+//! to reach may not be visited at all.
 //!
-//! [`Rule::Metropolis`] follows links in both directions, which an atlas allows and the web does not, and goes from u to v with
-//! probability min(1, deg u / deg v). Its stationary distribution is uniform over the connected part that it began in; pages without links
-//! are a part each.
+//! [`Rule::Metropolis`] follows links in both directions, which an atlas allows and the web does
+//! not, and goes from u to v with probability min(1, deg u / deg v). Its stationary distribution is
+//! uniform over the connected part that it began in; pages without links are a part each.
 //!
-//! Two walks that know nothing of each other are made. What the second meets again of the first tells the size of what can be
-//! reached, by capture and recapture (Chapman 1951). In an atlas the truth is known, and so is how far the sample is from it.
+//! Two walks that know nothing of each other are made. What the second meets again of the first
+//! tells the size of what can be reached, by capture and recapture (Chapman 1951). In an atlas the
+//! truth is known, and so is how far the sample is from it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -74,7 +78,8 @@ pub struct Walked {
     pub unlinked: u64,
     /// Links pointing at a page on average, in the sample and of all.
     pub mean_in_links: [f64; 2],
-    /// The largest distance between the distributions of links pointing at a page, in the sample and of all.
+    /// The largest distance between the distributions of links pointing at a page, in the sample
+    /// and of all.
     pub distance: f64,
     /// What a uniform sample of this size stays below 19 times in 20.
     pub distance_limit: f64,
@@ -174,7 +179,8 @@ struct Seen {
     taken: Vec<DocId>,
 }
 
-/// A page that a walk can begin with. Pages without links are passed over, as far as there are others.
+/// A page that a walk can begin with. Pages without links are passed over, as far as there are
+/// others.
 fn start(graph: &LinkGraph, dice: &mut Dice) -> Result<DocId, GraphError> {
     let mut page = DocId::MIN;
     for _ in 0..10_000 {
@@ -214,8 +220,9 @@ fn jumping(graph: &mut LinkGraph, params: &WalkParams, dice: &mut Dice) -> Resul
             walked.push(at);
         }
     }
-    // Moments of the walk at random; the page of each is taken with probability one over its visits. Those that were taken before are passed
-    // over, and a walk over few pages has to end some time.
+    // Moments of the walk at random; the page of each is taken with probability one over its
+    // visits. Those that were taken before are passed over, and a walk over few pages has to end
+    // some time.
     let wanted = params.wanted.div_ceil(2);
     let mut taken = BTreeSet::new();
     for _ in 0..walked.len().saturating_mul(20) {
@@ -298,8 +305,8 @@ fn judge(caught: &[BTreeSet<DocId>; 2], visited: u64, in_links: &[u32], params: 
     }
 }
 
-/// Chapman's estimate of a population of which `a` and `b` were caught and `both` twice, with an interval whose lower end is not below
-/// what was seen (Chao 1987).
+/// Chapman's estimate of a population of which `a` and `b` were caught and `both` twice, with an
+/// interval whose lower end is not below what was seen (Chao 1987).
 pub fn recapture([a, b]: [u64; 2], both: u64, seen: u64, confidence: f64) -> Option<Estimate> {
     if both == 0 {
         return None;

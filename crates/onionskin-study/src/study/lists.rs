@@ -26,7 +26,8 @@ pub(super) fn cost(cost: onionskin_store::costs::Cost) -> findings::Cost {
 /// The address and the title of a document.
 type Name = (Option<String>, Option<String>);
 
-/// Address and title of some documents, in their order. Only the row groups that have them are read.
+/// Address and title of some documents, in their order. Only the row groups that have them are
+/// read.
 pub(super) fn names(atlas: &Atlas, wanted: &[DocId]) -> Result<Vec<Name>, ReportError> {
     let mut found: BTreeMap<DocId, Option<Name>> = wanted.iter().map(|doc| (*doc, None)).collect();
     for doc in wanted {

@@ -86,7 +86,8 @@ struct Truth {
 }
 
 impl Truth {
-    /// Documents of a cluster each, by the cluster's smallest; from anything that tells which belong together.
+    /// Documents of a cluster each, by the cluster's smallest; from anything that tells which
+    /// belong together.
     fn check(&self, level: &Level, together: &[usize]) {
         let mut clusters: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (doc, cluster) in together.iter().enumerate().filter(|(doc, _)| self.has_text[*doc]) {
@@ -160,7 +161,8 @@ fn naive_reach(n: usize, links: &[(u32, u32)], from: impl Fn(usize) -> bool, bac
     }
 }
 
-/// The largest set of documents that all reach each other; of equal ones that with the smallest document.
+/// The largest set of documents that all reach each other; of equal ones that with the smallest
+/// document.
 fn naive_core(n: usize, links: &[(u32, u32)]) -> Vec<bool> {
     let mut best: Vec<bool> = vec![false; n];
     let mut known = vec![false; n];
@@ -235,7 +237,8 @@ fn every_number_equals_the_truth() {
     let pairs = naive_pairs(&sets, 0.9).into_iter().map(|(a, b, _)| (a, b));
     let alike = naive_components(n, pairs.chain(equal.iter().copied().enumerate()));
     truth.check(level("resemblance-w4-90"), &grouped_by(alike));
-    // Shingle paragraphs as they are in the atlas; equal texts belong together whatever their punctuation.
+    // Shingle paragraphs as they are in the atlas; equal texts belong together whatever their
+    // punctuation.
     let atlas = Atlas::open(made.atlas()).unwrap();
     let mut paragraphs = vec![Vec::new(); n];
     let mut reader = atlas.chunks(&ChunkingName::new("sp").unwrap()).unwrap();

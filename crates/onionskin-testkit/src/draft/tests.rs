@@ -39,7 +39,8 @@ fn pairs_come_as_near_as_counting_allows() {
     for (n, w) in [(40, 1), (60, 4), (300, 4), (300, 10), (1000, 5)] {
         for target in [0.0, 0.05, 0.3, 0.5, 0.75, 0.9, 0.95, 0.99] {
             let (a, b, exact) = pair_from(&vocabulary, n, w, target, u64::from(n + w));
-            // Between two counts x and x + 1 the resemblance jumps by at most 2 / N; the nearer end is 1 / N away.
+            // Between two counts x and x + 1 the resemblance jumps by at most 2 / N; the nearer end
+            // is 1 / N away.
             let n_shingles = naive::shingles(&naive::words(&a), w as usize).len() as f64;
             let at_most_one_edit = (n_shingles - 1.0) / (n_shingles + 1.0);
             let reachable = f64::min(target, at_most_one_edit);

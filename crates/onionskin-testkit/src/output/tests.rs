@@ -72,7 +72,8 @@ fn shards_and_ranges_add_up_to_the_whole() {
     }
 }
 
-/// Reads WARC records by the book: headers to the blank line, then as many bytes as they say, then two line ends.
+/// Reads WARC records by the book: headers to the blank line, then as many bytes as they say, then
+/// two line ends.
 fn records(mut warc: &[u8]) -> Vec<(BTreeMap<String, String>, Vec<u8>)> {
     let mut records = Vec::new();
     while !warc.is_empty() {

@@ -16,7 +16,8 @@ struct Read {
     links: Vec<String>,
 }
 
-/// Decodes, drops what is not text, cuts tags out, resolves links. Knows only what the generator writes.
+/// Decodes, drops what is not text, cuts tags out, resolves links. Knows only what the generator
+/// writes.
 fn read_html(page: &GeneratedPage) -> Read {
     let bytes = &page.html;
     let html: String = match page.charset {
@@ -280,7 +281,8 @@ fn check(spec: &WebSpec) -> Checked {
     checked
 }
 
-/// Pages reachable from page 0 of the first site that is not an island, by links read from the HTML.
+/// Pages reachable from page 0 of the first site that is not an island, by links read from the
+/// HTML.
 fn reachable(checked: &Checked, start: usize) -> BTreeSet<usize> {
     let by_url: HashMap<&str, usize> =
         checked.pages.iter().map(|page| (page.url.as_str(), page.index as usize)).collect();

@@ -1,4 +1,5 @@
-//! Laying out places: planted collections first, ordinary sites for what is left, then all in shuffled order.
+//! Laying out places: planted collections first, ordinary sites for what is left, then all in
+//! shuffled order.
 
 use super::*;
 use crate::spec::TargetSpec;
@@ -103,7 +104,8 @@ impl Builder {
         }
     }
 
-    /// A collection at a place of its own. `position` is that of its first slot, if it is in a pool.
+    /// A collection at a place of its own. `position` is that of its first slot, if it is in a
+    /// pool.
     fn collection(&mut self, kind: CollectionKind, slots: u32, position: u64) -> u32 {
         let index = self.web.collections.len() as u32;
         let host = self.host(kind);
@@ -204,7 +206,8 @@ impl Builder {
         });
     }
 
-    /// Puts the places into a random order, so that a mirror is not always next to its target, and numbers the pages.
+    /// Puts the places into a random order, so that a mirror is not always next to its target, and
+    /// numbers the pages.
     fn shuffle(&mut self) {
         let web = &mut self.web;
         let hosts: Vec<u32> = web

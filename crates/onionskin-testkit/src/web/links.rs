@@ -1,9 +1,9 @@
 //! Where links lead.
 //!
-//! Within a collection every page links to its parent, its children and the root; manuals add the page before and
-//! after, tangled sites some at random. Links to other sites prefer few of them, so that in-degrees are skewed. The
-//! root of every reachable place links to the root of the next, which makes all of them one strongly connected part.
-//! No reachable page links into an island.
+//! Within a collection every page links to its parent, its children and the root; manuals add the
+//! page before and after, tangled sites some at random. Links to other sites prefer few of them, so
+//! that in-degrees are skewed. The root of every reachable place links to the root of the next,
+//! which makes all of them one strongly connected part. No reachable page links into an island.
 
 use super::*;
 
@@ -21,8 +21,9 @@ pub(crate) enum Dest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(crate) dest: Dest,
-    /// Whether the link is written with its host whatever it leads to. Links to other sites are, even where they happen
-    /// to lead to the site itself: a copy of the page must have the same link.
+    /// Whether the link is written with its host whatever it leads to. Links to other sites are,
+    /// even where they happen to lead to the site itself: a copy of the page must have the same
+    /// link.
     pub(crate) absolute: bool,
     /// Decides how the link is written.
     pub(crate) roll: u64,
@@ -179,8 +180,8 @@ impl Web {
         }
     }
 
-    /// A link to a slot of the same collection: to the copy here, to the target if a partial mirror has none, else to
-    /// nothing.
+    /// A link to a slot of the same collection: to the copy here, to the target if a partial mirror
+    /// has none, else to nothing.
     fn link_to(&self, place: u32, slot: u32) -> Dest {
         if let Some(page) = self.page_at(place, slot) {
             return Dest::Page(page);

@@ -26,7 +26,8 @@ fn the_same_seed_gives_the_same_web_and_another_another() {
 
 #[test]
 fn webs_are_frozen() {
-    // Truth files and measurements name a web by preset, pages and seed: these may not change unnoticed.
+    // Truth files and measurements name a web by preset, pages and seed: these may not change
+    // unnoticed.
     assert_eq!(digest(&Web::new(&WebSpec::of(Preset::Demo, 1_500, 1)).unwrap()), FROZEN_DEMO);
     assert_eq!(digest(&Web::new(&WebSpec::of(Preset::Text, 300, 1)).unwrap()), FROZEN_TEXT);
 }

@@ -1,8 +1,8 @@
 //! Addresses.
 //!
 //! Every page is a file below a host: `http://host/folder/page.html`, never a bare slash and never a query, so that a
-//! folder, a WARC and a JSONL file of the same web give the same URLs. They are in normal form: lower-case host, no
-//! port, no dots, nothing to percent-encode.
+//! folder, a WARC and a JSONL file of the same web give the same URLs. They are in normal form:
+//! lower-case host, no port, no dots, nothing to percent-encode.
 
 use super::{links::Style, *};
 use crate::draft::push_number;

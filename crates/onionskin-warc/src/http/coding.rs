@@ -64,7 +64,8 @@ struct Output {
 }
 
 impl Output {
-    /// Makes room to write into, never beyond the limit by more than a byte; false when the limit is reached.
+    /// Makes room to write into, never beyond the limit by more than a byte; false when the limit
+    /// is reached.
     fn make_room(&mut self) -> bool {
         const FIRST: usize = 64 << 10;
         if self.bytes.len() > self.max {
@@ -127,7 +128,8 @@ fn gunzip(input: &[u8], out: &mut Output) -> Option<End> {
     }
 }
 
-/// "deflate" means zlib in the standard and raw deflate on many servers. The head of zlib has a check of its own.
+/// "deflate" means zlib in the standard and raw deflate on many servers. The head of zlib has a
+/// check of its own.
 fn inflate_either(input: &[u8], out: &mut Output) -> Option<End> {
     let is_zlib = matches!(input, [cmf, flags, ..]
         if cmf & 0x0f == 8 && (u16::from(*cmf) << 8 | u16::from(*flags)) % 31 == 0);
@@ -182,7 +184,8 @@ fn unzstd(input: &[u8], out: &mut Output) -> Option<End> {
     }
 }
 
-/// Text that was never compressed has no control characters at its beginning; compressed bytes nearly always have.
+/// Text that was never compressed has no control characters at its beginning; compressed bytes
+/// nearly always have.
 fn looks_plain(bytes: &[u8]) -> bool {
     let start = &bytes[..bytes.len().min(64)];
     start.iter().all(|&byte| byte >= 0x20 && byte != 0x7f || matches!(byte, b'\t' | b'\n' | b'\r'))

@@ -49,7 +49,8 @@ fn deflate(body: &[u8], zlib: bool) -> Vec<u8> {
     }
 }
 
-/// Brotli can carry bytes as they are: a window, then meta-blocks flagged as uncompressed, then an empty last one.
+/// Brotli can carry bytes as they are: a window, then meta-blocks flagged as uncompressed, then an
+/// empty last one.
 fn brotli(body: &[u8]) -> Vec<u8> {
     let mut bits = Bits::default();
     bits.push(0, 1); // window of 64 KiB

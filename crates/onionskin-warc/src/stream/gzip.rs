@@ -1,7 +1,8 @@
 //! Gzip, member by member.
 //!
-//! The members' own heads and trailers are read here and only the deflate data is left to zlib-rs, because a wrong
-//! checksum is not a wrong stream: the record is whole, suspicious, and worth handing out.
+//! The members' own heads and trailers are read here and only the deflate data is left to zlib-rs,
+//! because a wrong checksum is not a wrong stream: the record is whole, suspicious, and worth
+//! handing out.
 
 use super::{Fill, Open, Probed};
 use crate::DamageKind;
@@ -12,7 +13,8 @@ use std::io::{self, Read};
 /// What every member begins with: the magic number and the only method there is.
 pub(crate) const MAGIC: &[u8] = &[0x1f, 0x8b, 0x08];
 
-/// Enough to decode the first line of a record: a head with a name in it, the tables of a deflate block, and text.
+/// Enough to decode the first line of a record: a head with a name in it, the tables of a deflate
+/// block, and text.
 pub(crate) const PROBE_BYTES: usize = 8 << 10;
 
 /// Longest head of a member: 64 KiB of extra fields, a name and a comment.
@@ -23,7 +25,8 @@ pub(crate) const TRAILER_BYTES: usize = 8;
 
 /// Could a member begin here?
 pub(crate) fn begins(bytes: &[u8]) -> bool {
-    // The three high flags are reserved: random bytes that pass the magic fail here seven times out of eight.
+    // The three high flags are reserved: random bytes that pass the magic fail here seven times out
+    // of eight.
     bytes.starts_with(MAGIC) && bytes.get(3).is_some_and(|flags| flags & 0xe0 == 0)
 }
 
@@ -158,7 +161,8 @@ impl Gzip {
                         self.state = State::Closed;
                         return Ok(Fill::Broken(DamageKind::CutOff));
                     }
-                    // No progress with input and room to spare cannot happen; if it did, it must not loop.
+                    // No progress with input and room to spare cannot happen; if it did, it must
+                    // not loop.
                     if used == 0 && out.len() == before_len && !stuck {
                         self.state = State::Closed;
                         return Ok(Fill::Broken(DamageKind::CorruptMember));

@@ -1,8 +1,8 @@
 //! Zstandard, frame by frame, with the dictionary that a `.warc.zst` may carry in front.
 //!
-//! The proposal of the IIPC: the file may begin with a skippable frame `0x184D2A5D` that holds a dictionary, itself
-//! perhaps compressed; every record is one or more frames; other skippable frames may stand anywhere and are passed
-//! over.
+//! The proposal of the IIPC: the file may begin with a skippable frame `0x184D2A5D` that holds a
+//! dictionary, itself perhaps compressed; every record is one or more frames; other skippable
+//! frames may stand anywhere and are passed over.
 
 use super::{Fill, Open, Probed};
 use crate::DamageKind;

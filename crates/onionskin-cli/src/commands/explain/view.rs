@@ -7,7 +7,8 @@
 //! ~ in both, but elsewhere          │
 //! ```
 //!
-//! Marks, not colours, carry the meaning. Texts come from anywhere, so nothing in them may steer the terminal.
+//! Marks, not colours, carry the meaning. Texts come from anywhere, so nothing in them may steer
+//! the terminal.
 
 use std::ops::Range;
 
@@ -179,7 +180,8 @@ impl View<'_> {
     }
 }
 
-/// A character as it may be shown: none that steer the terminal or turn the direction of what follows.
+/// A character as it may be shown: none that steer the terminal or turn the direction of what
+/// follows.
 pub(super) fn harmless(c: char) -> char {
     let steers = c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');

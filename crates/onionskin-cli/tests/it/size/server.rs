@@ -1,4 +1,5 @@
-//! Search engines on the loopback: an inverted index behind a form, conjunctive queries, a ranking of its own.
+//! Search engines on the loopback: an inverted index behind a form, conjunctive queries, a ranking
+//! of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};

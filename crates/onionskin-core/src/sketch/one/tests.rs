@@ -64,7 +64,8 @@ fn an_empty_set_has_no_minima() {
 const SETS: [(usize, usize); 9] =
     [(1, 1), (3, 1), (8, 1), (8, 4), (36, 8), (90, 10), (40, 40), (400, 40), (900, 300)];
 
-/// Pairs of all sizes: the estimate is unbiased, and hardly more spread than that of independent permutations.
+/// Pairs of all sizes: the estimate is unbiased, and hardly more spread than that of independent
+/// permutations.
 #[test]
 fn estimates_are_unbiased_for_sets_of_every_size() {
     let (pairs, t) = (10_000, 80);
@@ -138,7 +139,8 @@ fn features_follow_the_curve_of_the_filter() {
             let measured = f64::from(accepted) / pairs as f64;
             let theory = filter.acceptance(resemblance);
             let sigma = (theory * (1.0 - theory) / pairs as f64).sqrt().max(1.0 / pairs as f64);
-            // Where there are fewer shingles than minima, these are no longer independent. That moves the curve a little.
+            // Where there are fewer shingles than minima, these are no longer independent. That
+            // moves the curve a little.
             let allowed = 4.0 * sigma + if shared + 2 * own < 80 { 0.025 } else { 0.0 };
             assert!(
                 (measured - theory).abs() < allowed,

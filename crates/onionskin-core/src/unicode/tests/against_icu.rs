@@ -1,5 +1,6 @@
-//! The tables and the algorithm against an implementation that shares neither. Its data is of the same Unicode
-//! version today; when an update brings characters that the frozen tables do not know, leave those out here.
+//! The tables and the algorithm against an implementation that shares neither. Its data is of the
+//! same Unicode version today; when an update brings characters that the frozen tables do not know,
+//! leave those out here.
 
 use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
-//! Normalisation word by word as the standard defines it, over the same tables but with none of the shortcuts.
+//! Normalisation word by word as the standard defines it, over the same tables but with none of the
+//! shortcuts.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +10,8 @@ use super::*;
 
 const FORMS: [Form; 2] = [Form::Nfc, Form::Nfkc];
 
-/// Decompose everything, swap neighbours until all are in order, join each character with any starter before it
-/// that it is not blocked from.
+/// Decompose everything, swap neighbours until all are in order, join each character with any
+/// starter before it that it is not blocked from.
 fn naive_normal(text: &str, form: Form) -> String {
     let mut chars: Vec<char> = text.chars().flat_map(|c| decomposition(c, form)).collect();
     let mut swapped = true;

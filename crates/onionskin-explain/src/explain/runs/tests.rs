@@ -6,7 +6,8 @@ fn shingler(w: usize) -> Shingler {
     Shingler::new(Rabin::new(Purpose::Chunks, Width::Bits64), w)
 }
 
-/// By the definition: the longest run of tokens that are still free, the first of equals, again and again.
+/// By the definition: the longest run of tokens that are still free, the first of equals, again and
+/// again.
 fn naive_common_runs(a: &[u64], b: &[u64], w: usize) -> Vec<Run> {
     if a == b && !a.is_empty() {
         return vec![Run { a: 0, b: 0, len: a.len() }];

@@ -16,7 +16,8 @@ enum Event {
     Text(String),
 }
 
-/// The standard replaces zeros in some states and keeps them in others; both are nothing in the end.
+/// The standard replaces zeros in some states and keeps them in others; both are nothing in the
+/// end.
 fn readable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace('\0', "\u{fffd}")
 }
@@ -150,7 +151,8 @@ fn real_pages() {
                 folders.push(entry.path());
             } else if kind.is_file() {
                 let bytes = std::fs::read(entry.path()).unwrap();
-                // The one difference that is meant: the other does not know that `noframes` is not parsed.
+                // The one difference that is meant: the other does not know that `noframes` is not
+                // parsed.
                 check(&String::from_utf8_lossy(&bytes).replace('\r', "").replace("noframes", "x"));
             }
         }

@@ -1,5 +1,5 @@
-//! What crawlers do with their files: parsers and evaluators written from the crawlers' documentation and sources, not from our writers. Each
-//! answers whether an address is skipped.
+//! What crawlers do with their files: parsers and evaluators written from the crawlers'
+//! documentation and sources, not from our writers. Each answers whether an address is skipped.
 
 use std::collections::{HashMap, HashSet};
 
@@ -57,7 +57,8 @@ impl Crawler {
     pub(super) fn skips(&self, url: &str) -> bool {
         let parts = JavaUrl::new(url);
         match self {
-            // Rules of the host, in order; accepted when none is found. Domain rules are not read: we write none.
+            // Rules of the host, in order; accepted when none is found. Domain rules are not read:
+            // we write none.
             Crawler::NutchFast(hosts) | Crawler::StormCrawlerFast(hosts) => {
                 hosts.get(parts.host).into_iter().flatten().any(|rule| {
                     let haystack = if rule.with_query { parts.file } else { parts.path };
@@ -109,7 +110,8 @@ impl<'a> JavaUrl<'a> {
     }
 }
 
-/// "Comments start with # and reach until the end of the line"; `Host` and `Domain` begin a block; `.*` and `.?` deny everything.
+/// "Comments start with # and reach until the end of the line"; `Host` and `Domain` begin a block;
+/// `.*` and `.?` deny everything.
 fn read_nutch_fast(text: &str) -> HashMap<String, Vec<Deny>> {
     let mut hosts: HashMap<String, Vec<Deny>> = HashMap::new();
     let mut current = None;
@@ -131,7 +133,8 @@ fn read_nutch_fast(text: &str) -> HashMap<String, Vec<Deny>> {
     hosts
 }
 
-/// `+` or `-` and an expression a line; blank lines and `#` are passed over, and Nutch knows `>` and `<` for sections.
+/// `+` or `-` and an expression a line; blank lines and `#` are passed over, and Nutch knows `>`
+/// and `<` for sections.
 fn read_regex_rules(text: &str) -> Vec<(bool, Regex)> {
     let mut rules = Vec::new();
     for line in text.lines() {
@@ -144,7 +147,8 @@ fn read_regex_rules(text: &str) -> Vec<(bool, Regex)> {
     rules
 }
 
-/// An object with one member is its value; a later scope of a host takes the place of an earlier one.
+/// An object with one member is its value; a later scope of a host takes the place of an earlier
+/// one.
 fn read_stormcrawler_fast(text: &str) -> HashMap<String, Vec<Deny>> {
     let root: serde_json::Value = serde_json::from_str(text).unwrap();
     let object = root.as_object().unwrap();
@@ -167,7 +171,8 @@ fn read_stormcrawler_fast(text: &str) -> HashMap<String, Vec<Deny>> {
     hosts
 }
 
-/// Lines of one word; `+` begins a directive, which is a SURT if it has a bracket, and is put into lower case.
+/// Lines of one word; `+` begins a directive, which is a SURT if it has a bracket, and is put into
+/// lower case.
 fn read_surts(text: &str) -> Vec<String> {
     let mut prefixes = Vec::new();
     for line in text.lines() {
@@ -216,7 +221,8 @@ fn candidate_surt(url: &str) -> String {
     surt.to_lowercase()
 }
 
-/// A block sequence of double-quoted scalars under the key `exclude`, or the empty flow sequence (YAML 1.2, 7.3.1 and 8.2.1).
+/// A block sequence of double-quoted scalars under the key `exclude`, or the empty flow sequence
+/// (YAML 1.2, 7.3.1 and 8.2.1).
 pub(super) fn read_yaml_list(text: &str) -> Vec<String> {
     let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     match lines.next() {
@@ -246,7 +252,8 @@ fn read_double_quoted(text: &str) -> String {
     out
 }
 
-/// As `integrations/scrapy` has it: host and port without the default one, then the address, its directories, or all.
+/// As `integrations/scrapy` has it: host and port without the default one, then the address, its
+/// directories, or all.
 fn scrapy_skips(file: &serde_json::Value, url: &str) -> bool {
     let (scheme, after) = url.split_once("://").unwrap();
     let (authority, path_and_query) = after.split_at(after.find('/').unwrap());

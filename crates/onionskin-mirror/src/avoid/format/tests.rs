@@ -245,7 +245,8 @@ fn check_crawl(known: &[(String, PageRole)], probes: &[String]) -> Result<(), Te
     for format in Format::ALL {
         let rendered = format.render(&list).unwrap();
         let Some(crawler) = Crawler::read(format, &rendered.text) else { continue };
-        // To Heritrix `a,b.example` is `b.a.example`. The name system has no commas, so it is the only one that can be meant.
+        // To Heritrix `a,b.example` is `b.a.example`. The name system has no commas, so it is the
+        // only one that can be meant.
         let cannot_be = |url: &str| format == Format::Heritrix && site(url).unwrap().contains(',');
         for (url, role) in known.iter().filter(|(url, _)| !cannot_be(url)) {
             // The law above all others.
@@ -274,8 +275,8 @@ fn check_crawl(known: &[(String, PageRole)], probes: &[String]) -> Result<(), Te
                 format,
                 Format::NutchFast | Format::NutchDomainDeny | Format::StormCrawlerFast | Format::Hosts
             );
-            // Crawlers that look at the host alone see neither user nor port. On a port that the crawl has never seen they skip what they
-            // would on the default one.
+            // Crawlers that look at the host alone see neither user nor port. On a port that the
+            // crawl has never seen they skip what they would on the default one.
             let as_seen = if blind && (has_user || !known_places.contains(&place)) {
                 let path = url.splitn(4, '/').nth(3).unwrap();
                 hit(&format!("http://{host}/{path}"))

@@ -2,7 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Pages written as `+url` for a copy, `~url` for a page of the replica that is none, `-url` for anything else.
+/// Pages written as `+url` for a copy, `~url` for a page of the replica that is none, `-url` for
+/// anything else.
 fn known(text: &str) -> Vec<KnownPage<'_>> {
     text.split_whitespace()
         .map(|word| {
@@ -161,7 +162,8 @@ fn paths_as_deep_as_they_are_long_are_cut_too() {
     assert_eq!(made.hosts[0].rules.len(), 1);
 }
 
-/// Every directory, tried by itself against every page; then the largest ones; then what they leave.
+/// Every directory, tried by itself against every page; then the largest ones; then what they
+/// leave.
 fn naive_rules(pages: &[(String, PageRole)], limits: &RuleLimits) -> BTreeSet<String> {
     let path_of = |url: &str| url.split('?').next().unwrap().to_owned();
     let mut directories = BTreeSet::new();

@@ -26,7 +26,8 @@ pub enum Why {
     NearCopy,
     /// It is the same page of another copy of the collection, changed.
     SamePage,
-    /// It stands where the page stood, in another copy of the collection. The page itself was never seen.
+    /// It stands where the page stood, in another copy of the collection. The page itself was never
+    /// seen.
     SamePlace,
 }
 
@@ -67,8 +68,9 @@ pub struct Alternate {
     pub group: Option<CollectionId>,
 }
 
-/// Finds pages that can stand in for an address, the best first: copies of the page where the atlas has it, else what stands at the same
-/// place in mirrors of the collection that the address would belong to.
+/// Finds pages that can stand in for an address, the best first: copies of the page where the atlas
+/// has it, else what stands at the same place in mirrors of the collection that the address would
+/// belong to.
 pub fn alternates(atlas_dir: &Path, url: &str) -> Result<Vec<Alternate>, AvoidError> {
     let url = normalize(url).ok_or_else(|| AvoidError::Url { url: url.to_owned() })?;
     let atlas = open(atlas_dir, TableName::Clusters, StageName::Similar)?;
@@ -160,7 +162,8 @@ fn same_pages(
     Ok(())
 }
 
-/// Addresses in other replicas that correspond to one that is in the folder of a replica, with the group.
+/// Addresses in other replicas that correspond to one that is in the folder of a replica, with the
+/// group.
 fn places(atlas: &Atlas, url: &str) -> Result<Vec<(String, CollectionId)>, AvoidError> {
     if !atlas.has(&TableName::Collections) {
         return Ok(Vec::new());
@@ -169,7 +172,8 @@ fn places(atlas: &Atlas, url: &str) -> Result<Vec<(String, CollectionId)>, Avoid
     Ok(corresponding_places(&rows, url))
 }
 
-/// Addresses in other replicas that correspond to one that is in the folder of a replica, with the group.
+/// Addresses in other replicas that correspond to one that is in the folder of a replica, with the
+/// group.
 pub fn corresponding_places<'a>(
     replicas: impl IntoIterator<Item = &'a CollectionRow>,
     url: &str,

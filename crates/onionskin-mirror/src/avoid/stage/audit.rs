@@ -69,7 +69,8 @@ impl From<AuditedEntry> for Fields {
     }
 }
 
-/// What each document is connected with by similar pairs: the smallest of them, as collections see it. Four bytes a document.
+/// What each document is connected with by similar pairs: the smallest of them, as collections see
+/// it. Four bytes a document.
 fn connected(atlas: &Atlas) -> Result<Vec<Packed<DocId>>, AvoidError> {
     let n = documents(atlas);
     let memory = MemoryBudget::default_for_machine();
@@ -82,8 +83,8 @@ fn connected(atlas: &Atlas) -> Result<Vec<Packed<DocId>>, AvoidError> {
     Ok(least_of)
 }
 
-/// Judges every entry of a list by a new atlas. A page under an entry's rules is a copy of the principal when one of its cluster is in
-/// the folder of the principal's root.
+/// Judges every entry of a list by a new atlas. A page under an entry's rules is a copy of the
+/// principal when one of its cluster is in the folder of the principal's root.
 pub fn audit(
     list: &AvoidList,
     atlas_dir: &Path,
@@ -101,7 +102,8 @@ pub fn audit(
         }
     }
     let mut seen = vec![Seen::default(); list.entries.len()];
-    // Clusters with a page under an entry's rules, with one of its principal, and with any page elsewhere.
+    // Clusters with a page under an entry's rules, with one of its principal, and with any page
+    // elsewhere.
     let mut under: Vec<(usize, Option<DocId>)> = Vec::new();
     let mut of_principal: HashSet<(DocId, usize)> = HashSet::new();
     let mut elsewhere: HashMap<DocId, u64> = HashMap::new();

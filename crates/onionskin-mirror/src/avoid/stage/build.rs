@@ -1,6 +1,7 @@
 //! From collections to a list.
 //!
-//! Memory: some 20 bytes a document of the atlas, 16 a page of a replica, 8 a page of a principal, and the addresses of as many hosts at a time as fit.
+//! Memory: some 20 bytes a document of the atlas, 16 a page of a replica, 8 a page of a principal,
+//! and the addresses of as many hosts at a time as fit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -83,7 +84,8 @@ pub struct AvoidReport {
     pub near: Savings,
     /// The crawl replayed against the list.
     pub simulation: Simulation,
-    /// Copies that were left out because of what they are, or how little of the principal they have.
+    /// Copies that were left out because of what they are, or how little of the principal they
+    /// have.
     pub left_out: BTreeMap<String, u64>,
     /// Copies without a rule, since it would have held for something else too.
     pub uncovered: u64,
@@ -194,8 +196,9 @@ fn wanted(
     Ok(wanted)
 }
 
-/// Documents of the wanted replicas with whether they are copies of what is kept, replica by replica, ascending; and what is kept. A page that only
-/// other copies have is no copy here: skipping all of those would lose it.
+/// Documents of the wanted replicas with whether they are copies of what is kept, replica by
+/// replica, ascending; and what is kept. A page that only other copies have is no copy here:
+/// skipping all of those would lose it.
 fn members(atlas: &Atlas, wanted: &mut [Wanted]) -> Result<(Vec<(DocId, bool)>, Bits), AvoidError> {
     let documents = documents(atlas);
     let mut kept = Bits::new(documents);
@@ -340,7 +343,8 @@ impl Addresses {
     }
 }
 
-/// Makes the entries of one replica, one for each port that it is known on. Returns the copies without a rule.
+/// Makes the entries of one replica, one for each port that it is known on. Returns the copies
+/// without a rule.
 fn entries(
     wanted: &Wanted,
     members: &[(DocId, bool)],

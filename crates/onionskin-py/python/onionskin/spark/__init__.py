@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Summary", "collections", "read", "run", "scan", "similar"]
 
-#: The recipe where none is given: that of the program.
+# : The recipe where none is given: that of the program.
 RECIPE = "w4-rabin64-6x14r2+sketch+w4+l2+l4+sp"
-#: Named sets of parameters: chunking and threshold (Shivakumar and Garcia-Molina 1998).
+# : Named sets of parameters: chunking and threshold (Shivakumar and Garcia-Molina 1998).
 PRESETS = {"sgm98-4": ("l4", 15), "sgm98-2": ("l2", 25)}
 
 Progress = Callable[[str, str], None]
@@ -46,7 +46,7 @@ class Summary:
 
     stage: str
     counts: Mapping[str, int]
-    #: Steps that were taken over from an earlier run.
+    # : Steps that were taken over from an earlier run.
     resumed: Sequence[str] = field(default_factory=tuple)
 
     def __str__(self) -> str:

@@ -15,7 +15,8 @@ from .. import __version__
 from ._files import Files
 from ._work import each
 
-#: Rows of a file: about a hundred megabytes, worth opening, and small enough to be a value in a row when it is checked.
+# : Rows of a file: about a hundred megabytes, worth opening, and small enough to be a value in a
+# row when it is checked.
 ROWS_PER_FILE = {"chunks": 12_000_000, "documents": 500_000, "sketches": 250_000, "features": 2_000_000}
 OTHER_ROWS = 4_000_000
 
@@ -24,7 +25,7 @@ TABLES_OF_SIMILAR = ("pairs", "clusters", "cluster_stats")
 TABLES_OF_COLLECTIONS = ("collections", "collection_pages", "collection_groups", "url_rules")
 
 
-#: The columns of tables that may be empty.
+# : The columns of tables that may be empty.
 EMPTY = {
     "documents": "doc long, id string, url string, site long, source string, offset long, media_type string, bytes long, tokens long, title string, "
     "canonical_url string, fetched_at timestamp, payload_sha1 binary, text_fp long",
@@ -192,7 +193,8 @@ def settings(spark: SparkSession) -> dict[str, str | None]:
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.skewJoin.enabled": "true",
-        # Rows carry the chunks of whole documents: ten thousand of them, the default, may be gigabytes. Newer versions count bytes, too.
+        # Rows carry the chunks of whole documents: ten thousand of them, the default, may be
+        # gigabytes. Newer versions count bytes, too.
         "spark.sql.execution.arrow.maxRecordsPerBatch": "500",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
     }

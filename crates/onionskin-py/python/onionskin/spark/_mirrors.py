@@ -15,10 +15,10 @@ from pyspark.sql import functions as F
 
 from ._work import ONE_TASK, Work, components, each, whole
 
-#: As in the program: turns of bridging, and components that meet at one page outside them.
+# : As in the program: turns of bridging, and components that meet at one page outside them.
 MOST_TURNS = 8
 MEETING = 8
-#: Memory of the one task that does it all where that is possible.
+# : Memory of the one task that does it all where that is possible.
 TASK_MEMORY = 512 << 20
 
 LEAST_SUPPORT = 3
@@ -29,13 +29,13 @@ LEAST_CONFIDENCE = 0.5
 class Web:
     """Documents of the atlas as the search sees them."""
 
-    #: doc, site
+    # : doc, site
     sites: DataFrame
-    #: src, dest
+    # : src, dest
     links: DataFrame
-    #: doc, cluster: of documents that have copies
+    # : doc, cluster: of documents that have copies
     clustered: DataFrame
-    #: cluster, size, n_sites, places, by_site
+    # : cluster, size, n_sites, places, by_site
     clusters: DataFrame
 
 
@@ -114,7 +114,8 @@ def _by_the_paper(work: Work, web: Web, ends: DataFrame, merge: str, single_site
         raise ValueError(f"unknown merge condition {merge!r}; known are strict, extended, tolerant")
     counted = ends
     if single_site and merge == "extended":
-        # To the site of another copy of the page that links: how a partial mirror points at what it did not copy.
+        # To the site of another copy of the page that links: how a partial mirror points at what it
+        # did not copy.
         homes = web.clustered.join(web.sites, "doc").select(F.col("cluster").alias("from"), F.col("site").alias("dest_site")).distinct()
         homes = homes.where("dest_site is not null").withColumn("of_a_copy", F.lit(True))
         counted = ends.join(homes, ["from", "dest_site"], "left").where("src_site = dest_site or of_a_copy")

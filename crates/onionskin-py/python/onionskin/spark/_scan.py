@@ -24,18 +24,19 @@ from ._work import Work, each
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Tasks of a file that can be entered in the middle that make a unit: 64 MB of JSON lines, 256 MB of compressed WARC.
+# : Tasks of a file that can be entered in the middle that make a unit: 64 MB of JSON lines, 256 MB
+# of compressed WARC.
 TASKS_OF_UNIT = 8
 
-#: Bytes that go to Spark at a time, about.
+# : Bytes that go to Spark at a time, about.
 BATCH_BYTES = 16 << 20
 
-#: Bad records that the manifest tells one by one.
+# : Bad records that the manifest tells one by one.
 EXAMPLES = 20
 
 DOCUMENT, BAD_RECORD, SKIPPED, TASK = 0, 1, 2, 3
 
-#: How inputs are read, as the manifest spells it.
+# : How inputs are read, as the manifest spells it.
 READING: dict[str, Any] = {
     "text_field": "text",
     "id_field": "id",
@@ -163,10 +164,10 @@ class Plan:
     """What is to be read, and what it is: a word that changes when an input does."""
 
     identity: str
-    #: What the executors get, a row a unit or a file.
+    # : What the executors get, a row a unit or a file.
     rows: DataFrame
     units: int
-    #: source, name, bytes, format
+    # : source, name, bytes, format
     sources: DataFrame
     direct: bool
 
@@ -177,7 +178,7 @@ class Scanned:
 
     recipe: Recipe
     rows: DataFrame
-    #: source, name, bytes, format
+    # : source, name, bytes, format
     sources: DataFrame
     work: Work
 
@@ -242,7 +243,8 @@ def read_planned(
     config = {"recipe": recipe.for_work, "seed": seed, "reading": json.dumps(dict(reading))}
     schema = schema_of(recipe)
     if what.direct:
-        # A partition a unit: they are as large as each other as can be had, and a lost one costs little.
+        # A partition a unit: they are as large as each other as can be had, and a lost one costs
+        # little.
         ids = spark.range(0, what.units, 1, max(1, min(what.units, 50_000)))
         spread = ids.join(F.broadcast(what.rows), "id")
         read = work.step("rows", lambda: spread.mapInArrow(functools.partial(read_units, config), schema))
@@ -273,7 +275,8 @@ def read_frame(
         return (F.col(found) if found else F.lit(None)).cast("string").alias(key)
 
     keys = {f"_order_{at}": F.col(key) for at, key in enumerate(order_by)}
-    # Rows that are alike in these columns follow their texts; where those are equal, it does not matter who is first.
+    # Rows that are alike in these columns follow their texts; where those are equal, it does not
+    # matter who is first.
     keys["_order_text"] = F.xxhash64(*[F.col(name) for name in columns.values() if name])
     chosen = frame.select(column("text"), column("id"), column("url"), *[key.alias(name) for name, key in keys.items()])
     ordered = work.numbered("order", chosen, list(keys), "row").select("text", "id", "url", "row")

@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 
 from ._work import ONE_TASK, Work, components, each, whole
 
-#: Members of a bucket of equal features that are paired all with all, and the shades of a fuller one that are told apart: as in the program.
+# : Members of a bucket of equal features that are paired all with all, and the shades of a fuller
+# one that are told apart: as in the program.
 CROWD = 32
 MOST_SHADES = 4096
 MOST_SUPER_FEATURES = 128
@@ -154,7 +155,8 @@ def candidates_by_prefix(work: Work, sets: DataFrame, search: Search) -> DataFra
     postings = work.step("prefixes", lambda: each(shared, schema, "prefix", kind=kind, value=value))
     met = postings.alias("x").join(postings.alias("y"), "chunk").where("x.doc < y.doc")
     if kind != "overlap":
-        # The fewest chunks that sets of these sizes must share, lowered by more than the rounding: verification has the last word.
+        # The fewest chunks that sets of these sizes must share, lowered by more than the rounding:
+        # verification has the last word.
         least = F.ceil(F.lit(value / (1 + value)) * (F.col("x.size") + F.col("y.size")) * (1 - 1e-12) - 1e-9)
         met = met.where(F.least("x.left", "y.left") >= least).where(least <= F.least("x.size", "y.size"))
     return work.step("candidates", lambda: met.select(F.col("x.doc").alias("a"), F.col("y.doc").alias("b")).distinct())
@@ -162,8 +164,9 @@ def candidates_by_prefix(work: Work, sets: DataFrame, search: Search) -> DataFra
 
 def verified(work: Work, name: str, sets: DataFrame, pairs: DataFrame, bound: tuple[str, float] | None) -> DataFrame:
     """Pairs with what they share, counted on the documents' own chunk sets."""
-    # The larger document first: in a crowd it is another one in every pair, so that this join is even. The second brings together
-    # the pairs of one centre, which Spark splits where they are too many.
+    # The larger document first: in a crowd it is another one in every pair, so that this join is
+    # even. The second brings together the pairs of one centre, which Spark splits where they are
+    # too many.
     with_b = pairs.join(sets.select(F.col("doc").alias("b"), F.col("chunks").alias("set_b")), "b")
     both = with_b.join(sets.select(F.col("doc").alias("a"), F.col("chunks").alias("set_a")), "a").select("a", "b", "set_a", "set_b")
     arguments: dict[str, Any] = {} if bound is None else {"kind": bound[0], "value": bound[1]}

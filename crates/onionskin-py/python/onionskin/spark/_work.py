@@ -20,11 +20,13 @@ from ._files import Files
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Rows that one task may hold: below it, what is a matter of many rounds is done by one task in one.
+# : Rows that one task may hold: below it, what is a matter of many rounds is done by one task in
+# one.
 ONE_TASK = 4_000_000
 
 
-#: Rows that a kernel gets together, about, where it needs all rows of a group: a hundred megabytes of pages.
+# : Rows that a kernel gets together, about, where it needs all rows of a group: a hundred megabytes
+# of pages.
 ROWS_OF_TASK = 250_000
 
 

@@ -16,8 +16,8 @@ fn lexicon(pages: &Pages) -> Lexicon {
     Lexicon::new(counts.into_iter().map(|(word, n)| (word.clone(), n))).asking(2..=most)
 }
 
-/// A web and three engines over it, each with a ranking of its own. The first prefers long pages, so that random queries, which do too,
-/// overrate it.
+/// A web and three engines over it, each with a ranking of its own. The first prefers long pages,
+/// so that random queries, which do too, overrate it.
 struct Fair {
     pages: Pages,
     lexicon: Lexicon,
@@ -139,8 +139,9 @@ fn failures_are_counted_and_are_not_absence() {
 
 #[test]
 fn copies_are_found_by_content() {
-    // 1000 contents; two in five stand at a second and a third address. The first engine has all addresses of its contents, the
-    // second has 1 address of each, and of those with copies not the first.
+    // 1000 contents; two in five stand at a second and a third address. The first engine has all
+    // addresses of its contents, the second has 1 address of each, and of those with copies not the
+    // first.
     let mut pages = Pages::new(1_000, 60, 1_500, 8);
     let copied = |content: usize| content % 5 < 2;
     let mut of: Vec<usize> = (0..1_000).collect();

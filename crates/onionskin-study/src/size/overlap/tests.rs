@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::size::{Checked, Effort};
 
-/// A member with a sample of outcomes: `+` found, `-` not, `?` unknown, one a member, and how often.
+/// A member with a sample of outcomes: `+` found, `-` not, `?` unknown, one a member, and how
+/// often.
 fn observed(outcomes: &[(&str, usize)]) -> Observed {
     let presence = |c: char| match c {
         '+' => Presence::Present,
@@ -54,7 +55,8 @@ fn tiny_samples_have_wide_intervals() {
 
 #[test]
 fn weights_settle_what_a_poor_pair_cannot() {
-    // A and C hardly overlap, and by chance C was found too often in A. B overlaps both and says that all are equal.
+    // A and C hardly overlap, and by chance C was found too often in A. B overlaps both and says
+    // that all are equal.
     let members = [
         observed(&[("++-", 500), ("+--", 498), ("+-+", 2)]),
         observed(&[("++-", 500), ("-++", 500)]),

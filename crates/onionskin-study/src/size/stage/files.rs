@@ -54,7 +54,8 @@ fn each_line(path: &Path, take: &mut dyn FnMut(u64, &str) -> Result<(), String>)
     Ok(())
 }
 
-/// Words, one a line, each with the number of documents that have it after white space, where that is known. Plain or gzipped.
+/// Words, one a line, each with the number of documents that have it after white space, where that
+/// is known. Plain or gzipped.
 ///
 /// # Errors
 ///
@@ -94,10 +95,11 @@ pub fn read_queries(path: &Path) -> Result<Vec<String>, FileError> {
 
 /// The results of a study of random addresses, as CSV or JSON lines.
 ///
-/// CSV has the columns `what,number`: a row `space` with the addresses that there are, a row `tried` with those that were tried, and a row `server`
-/// for each server that was found, with its pages, or with nothing where they were not counted. A header `what,number` may come first, and
-/// further columns are not looked at. JSON lines have the keys `space` and `tried` in one object or two, and `pages` in an object for
-/// each server, `null` where they were not counted.
+/// CSV has the columns `what,number`: a row `space` with the addresses that there are, a row
+/// `tried` with those that were tried, and a row `server` for each server that was found, with its
+/// pages, or with nothing where they were not counted. A header `what,number` may come first, and
+/// further columns are not looked at. JSON lines have the keys `space` and `tried` in one object or
+/// two, and `pages` in an object for each server, `null` where they were not counted.
 ///
 /// # Errors
 ///

@@ -1,8 +1,9 @@
 //! A small HTTP client that is polite before anything else.
 //!
-//! Requests are at least a given time apart and no more than a given number. What may pass (time-outs, 429, 5xx) is tried again after a
-//! while that doubles, or as long as the server says. One connection a request, and nothing but GET: what is measured is
-//! the engine, not the client. Answers are taken apart by the code that reads crawls, which has seen worse.
+//! Requests are at least a given time apart and no more than a given number. What may pass
+//! (time-outs, 429, 5xx) is tried again after a while that doubles, or as long as the server says.
+//! One connection a request, and nothing but GET: what is measured is the engine, not the client.
+//! Answers are taken apart by the code that reads crawls, which has seen worse.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
@@ -99,7 +100,8 @@ impl HttpClient {
         self.requests
     }
 
-    /// The answer of status 200 that an address gives, after redirects and retries, and the address that gave it.
+    /// The answer of status 200 that an address gives, after redirects and retries, and the address
+    /// that gave it.
     ///
     /// # Errors
     ///
@@ -241,7 +243,8 @@ fn connect(authority: &str, deadline: Instant) -> io::Result<TcpStream> {
     Err(failure)
 }
 
-/// Everything until the server closes, or until as much came as it announced: not all servers close.
+/// Everything until the server closes, or until as much came as it announced: not all servers
+/// close.
 fn read_until(stream: &mut TcpStream, deadline: Instant) -> io::Result<Vec<u8>> {
     let mut block = Vec::new();
     let mut buffer = [0; 16 << 10];

@@ -1,4 +1,5 @@
-//! An index of seen documents as a member: it has names, and 48 bits of the fingerprint of each text.
+//! An index of seen documents as a member: it has names, and 48 bits of the fingerprint of each
+//! text.
 
 use std::path::Path;
 
@@ -32,7 +33,8 @@ impl IndexMember {
         self.reader.params()
     }
 
-    /// Compares by this. Near copies are not for an index: it keeps minima of some documents at most.
+    /// Compares by this. Near copies are not for an index: it keeps minima of some documents at
+    /// most.
     pub(super) fn by(self, by: By) -> IndexMember {
         IndexMember { by, ..self }
     }

@@ -1,8 +1,9 @@
 //! Looking for near copies of a few pages among many.
 //!
-//! The naive way compares the sketch of every sampled page with that of every document. Here the minima of a sketch are cut into bands, as in
-//! a search for copies, and only documents that agree in a band are compared. The bands are as long as the threshold
-//! allows: at the threshold itself one pair in two hundred is missed, above it hardly any.
+//! The naive way compares the sketch of every sampled page with that of every document. Here the
+//! minima of a sketch are cut into bands, as in a search for copies, and only documents that agree
+//! in a band are compared. The bands are as long as the threshold allows: at the threshold itself
+//! one pair in two hundred is missed, above it hardly any.
 
 use std::collections::HashMap;
 

@@ -13,8 +13,8 @@ use super::http::{HttpClient, HttpFailure};
 
 /// Where addresses stand in an answer.
 ///
-/// `text` is one address a line. `json:hits[].url` goes into the field `hits`, takes each element of the array there and of each the field
-/// `url`; `json:/hits/*/url` says the same.
+/// `text` is one address a line. `json:hits[].url` goes into the field `hits`, takes each element
+/// of the array there and of each the field `url`; `json:/hits/*/url` says the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResultPath {
     /// One address a line.
@@ -88,7 +88,8 @@ impl fmt::Display for ResultPath {
 }
 
 impl ResultPath {
-    /// The addresses of an answer as they stand there; `None` when it is not what the path is about.
+    /// The addresses of an answer as they stand there; `None` when it is not what the path is
+    /// about.
     fn take(&self, body: &[u8]) -> Option<Vec<String>> {
         let steps = match self {
             ResultPath::Lines => {
@@ -111,7 +112,8 @@ impl ResultPath {
                             Value::Array(items) => name.parse().ok().and_then(|at: usize| items.get(at)),
                             other => other.get(name),
                         };
-                        // A result without an address is left out; an answer without results is not the answer of a search.
+                        // A result without an address is left out; an answer without results is not
+                        // the answer of a search.
                         match field {
                             Some(field) => next.push(field),
                             None if in_list => {}
@@ -157,7 +159,8 @@ pub struct HttpEngine {
     settings: EngineSettings,
     client: Rc<RefCell<HttpClient>>,
     requests: u64,
-    /// The longest list that was shorter than it could have been and turned out to be whole. A longer one may be all that the engine gives in one answer.
+    /// The longest list that was shorter than it could have been and turned out to be whole. A
+    /// longer one may be all that the engine gives in one answer.
     whole: usize,
 }
 

@@ -1,9 +1,10 @@
 //! Members that are on disk: atlases and lists of addresses.
 //!
-//! A sample that is uniform over different pages, whatever their number of copies, in one pass and in memory of the sample: every page has a
-//! random number that depends on what it is (its address, its text) and on the seed, and the pages with the smallest numbers are
-//! the sample. A copy has the number of its original. Checking is one pass too, with the questions in memory and the answers on
-//! disk, and not the other way round.
+//! A sample that is uniform over different pages, whatever their number of copies, in one pass and
+//! in memory of the sample: every page has a random number that depends on what it is (its address,
+//! its text) and on the seed, and the pages with the smallest numbers are the sample. A copy has
+//! the number of its original. Checking is one pass too, with the questions in memory and the
+//! answers on disk, and not the other way round.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
@@ -158,7 +159,8 @@ impl AtlasMember {
         Ok(())
     }
 
-    /// Gives the sampled pages their sketches, and weighs each by how many different texts of the atlas are near copies of it.
+    /// Gives the sampled pages their sketches, and weighs each by how many different texts of the
+    /// atlas are near copies of it.
     fn weigh(&self, sample: &mut Sample, threshold: f64) -> Result<(), MemberFailure> {
         let mut wanted: HashMap<u64, usize> = HashMap::new();
         for (at, sampled) in sample.pages.iter().enumerate() {
@@ -219,7 +221,8 @@ impl Member for AtlasMember {
         let (mut sample, count) = bottom.finish()?;
         match self.by {
             By::Near { threshold } => self.weigh(&mut sample, threshold)?,
-            // Near copies are not counted one by one: how many contents there are is an estimate like the others.
+            // Near copies are not counted one by one: how many contents there are is an estimate
+            // like the others.
             _ => self.count = Some(count),
         }
         if count == 0 {
@@ -275,7 +278,8 @@ pub(super) struct ListMember {
 }
 
 impl ListMember {
-    /// The list in a file, plain or gzipped; `-` is standard input, which is kept in a file since it is read twice.
+    /// The list in a file, plain or gzipped; `-` is standard input, which is kept in a file since
+    /// it is read twice.
     pub(super) fn new(name: &str, room: Room) -> io::Result<ListMember> {
         let mut path = PathBuf::from(name);
         if name == "-" {

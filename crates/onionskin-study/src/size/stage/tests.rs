@@ -43,8 +43,9 @@ impl Webs {
 
 const RECIPE: &str = "w4-rabin64-6x14r2+sketch";
 
-/// Contents 0..900 in the first and 300..1200 in the second. Two in five contents of the first stand in it three times; where they are in the second
-/// they have other addresses there, and half of those a word that differs.
+/// Contents 0..900 in the first and 300..1200 in the second. Two in five contents of the first
+/// stand in it three times; where they are in the second they have other addresses there, and half
+/// of those a word that differs.
 fn mirrored(webs: &Webs) -> [String; 2] {
     let copied = |c: u64| c % 5 < 2;
     let first = (0..900u64).flat_map(|c| {
@@ -208,7 +209,8 @@ fn index_of(webs: &Webs, atlas: &str, name: &str, numbers: bool) -> String {
     at.display().to_string()
 }
 
-/// An index is as large as the atlas that it was made of, by texts and by addresses, and fits where the atlas does.
+/// An index is as large as the atlas that it was made of, by texts and by addresses, and fits where
+/// the atlas does.
 #[test]
 fn indexes_of_seen_documents_are_members() {
     let webs = Webs::new();

@@ -20,7 +20,8 @@ use onionskin_store::table::document;
 use super::http::HttpClient;
 use onionskin_scan::inputs::{reading_options, reopen};
 
-/// The different words of a text that engines understand alike: letters only, 3 to 24 of them, in lower case. Ascending.
+/// The different words of a text that engines understand alike: letters only, 3 to 24 of them, in
+/// lower case. Ascending.
 pub(super) fn words_of(text: &str) -> Vec<String> {
     let mut words = BTreeSet::new();
     for word in text.split(|c: char| !c.is_alphanumeric()) {
@@ -108,7 +109,8 @@ impl TextStore {
         Ok(Arc::new(options))
     }
 
-    /// The words of some texts of the atlases, each with the number of those texts that have it, and how many texts that were.
+    /// The words of some texts of the atlases, each with the number of those texts that have it,
+    /// and how many texts that were.
     pub(super) fn lexicon(&self, texts: usize, seed: u64) -> Result<(Lexicon, u64), MemberFailure> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let mut read = 0;

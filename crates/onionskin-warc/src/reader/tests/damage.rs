@@ -19,8 +19,8 @@ fn one_corrupt_member_among_200_at_any_byte() {
             let (records, damage) = split(items(&file, SMALL));
             assert!(records.len() >= 199, "byte {at}: {} records", records.len());
             assert!(damage.len() <= 1, "byte {at}: {damage:?}");
-            // Some bits mean nothing: time and system in the head, the padding after the deflate data. Then all must
-            // be as it was written.
+            // Some bits mean nothing: time and system in the head, the padding after the deflate
+            // data. Then all must be as it was written.
             let is_harmless = damage.is_empty();
             for damage in &damage {
                 assert_eq!(damage.offset, start as u64, "byte {at}");
@@ -210,7 +210,8 @@ fn records_above_the_limit_are_passed_over() {
 
 #[test]
 fn a_bomb_is_left_early() {
-    // 40 MB of one character in 40 kB, once with an honest head, once with a small length, once as blank lines.
+    // 40 MB of one character in 40 kB, once with an honest head, once with a small length, once as
+    // blank lines.
     let zeros = vec![b'0'; 40 << 20];
     let honest = warc_record(&[("WARC-Type", "resource")], &zeros);
     let lying = warc_record(&[("WARC-Type", "resource"), ("Content-Length", "10")], &zeros);
@@ -234,7 +235,8 @@ fn a_bomb_is_left_early() {
     }
 }
 
-/// Two MiB of anything are read in well under a second when time is linear, in minutes when it is not.
+/// Two MiB of anything are read in well under a second when time is linear, in minutes when it is
+/// not.
 fn check_linear(name: &str, file: &[u8]) {
     let started = Instant::now();
     if let Ok(reader) = Reader::new(file, Limits::default()) {

@@ -3,7 +3,8 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 
-/// Gives these answers, one a connection, and keeps the requests. `None` takes the request and says nothing for longer than the client waits.
+/// Gives these answers, one a connection, and keeps the requests. `None` takes the request and says
+/// nothing for longer than the client waits.
 fn serve(answers: Vec<Option<&'static str>>) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
