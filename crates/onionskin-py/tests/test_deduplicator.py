@@ -193,7 +193,8 @@ with Deduplicator(ids=int) as seen:
         texts += texts[:1_000]
         copies += sum(verdict.is_exact for verdict in seen.add_many(texts, ids=range(first, first + 10_000)))
     assert len(seen) == {documents} and copies == {documents // 10}, (len(seen), copies)
-# What the system counts for a process begins with that of the one it was forked from; its own is in a file.
+# What the system counts for a process begins with that of the one it was forked from; its own is
+# in a file.
 try:
     print(int(re.search(r"VmHWM:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_text())[1]) * 1024)
 except OSError:

@@ -101,7 +101,7 @@ pub(super) fn no_sentinels(file: &File<'_>) -> Vec<Complaint> {
     if file.name == SENTINEL_PLACE {
         return Vec::new();
     }
-    let found = file.product().filter(|(_, line)| line.code.contains("= u32::MAX"));
+    let found = file.product().filter(|(_, line)| line.code.contains(": u32 = u32::MAX"));
     found.map(|(number, _)| (number, "u32::MAX for nothing; use an Option or a type of ids")).collect()
 }
 
@@ -111,9 +111,10 @@ pub(super) fn narrow_comments(file: &File<'_>) -> Vec<Complaint> {
         true => line.trim_start().starts_with('#'),
         false => file.lines.get(number - 1).is_some_and(|cut| cut.comment),
     };
+    let mut fenced = false;
     let wide = (1..).zip(file.text.lines()).filter(|(number, line)| {
         let text = line.trim_start().trim_start_matches(['/', '!']).trim_start();
-        is_wide(line, text) && comment(*number, line)
+        comment(*number, line) && is_wide(line, text, &mut fenced)
     });
     wide.map(|(number, _)| (number, "a comment over 100 columns")).collect()
 }
@@ -122,13 +123,16 @@ pub(super) fn narrow_markdown(file: &File<'_>) -> Vec<Complaint> {
     if !file.name.ends_with(".md") {
         return Vec::new();
     }
-    let wide = (1..).zip(file.text.lines()).filter(|(_, line)| is_wide(line, line.trim_start()));
+    let mut fenced = false;
+    let lines = (1..).zip(file.text.lines());
+    let wide = lines.filter(|(_, line)| is_wide(line, line.trim_start(), &mut fenced));
     wide.map(|(number, _)| (number, "a line over 100 columns")).collect()
 }
 
-/// Rows of tables and lines with a URL cannot be broken.
-fn is_wide(line: &str, text: &str) -> bool {
-    line.chars().count() > WIDTH && !text.starts_with('|') && !text.contains("://")
+/// Rows of tables, lines with a URL, and code and diagrams between fences cannot be broken.
+fn is_wide(line: &str, text: &str, fenced: &mut bool) -> bool {
+    *fenced ^= text.starts_with("```");
+    line.chars().count() > WIDTH && !*fenced && !text.starts_with('|') && !text.contains("://")
 }
 
 fn find(file: &File<'_>, words: &'static str, breaks: impl Fn(&Line) -> bool) -> Vec<Complaint> {
