@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use onionskin_core::sketch::Permutations;
+use onionskin_core::sketch::{NO_MEMBER, Permutations};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyMemoryView, PyString, PyTuple};
@@ -121,11 +121,11 @@ impl MinHashCore {
     }
 
     fn is_empty(&self) -> bool {
-        self.minima.iter().all(|minimum| *minimum == u32::MAX)
+        self.minima.iter().all(|minimum| *minimum == NO_MEMBER)
     }
 
     fn clear(&mut self) {
-        self.minima.fill(u32::MAX);
+        self.minima.fill(NO_MEMBER);
     }
 
     fn _bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {

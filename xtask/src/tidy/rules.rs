@@ -101,7 +101,8 @@ pub(super) fn no_sentinels(file: &File<'_>) -> Vec<Complaint> {
     if file.name == SENTINEL_PLACE {
         return Vec::new();
     }
-    let found = file.product().filter(|(_, line)| line.code.contains(": u32 = u32::MAX"));
+    let marks = [": u32 = u32::MAX", "== u32::MAX"];
+    let found = file.product().filter(|(_, line)| marks.iter().any(|mark| line.code.contains(mark)));
     found.map(|(number, _)| (number, "u32::MAX for nothing; use an Option or a type of ids")).collect()
 }
 

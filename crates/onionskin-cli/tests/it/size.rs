@@ -275,7 +275,7 @@ fn a_study_of_addresses() {
     for wanted in [
         "2,500 had a server",
         "│ servers",
-        "809 ",
+        "809,",
         "too equal, to tell the tail",
         "- virtual hosts:",
         "- power law:",

@@ -136,7 +136,7 @@ fn memory_is_checked_before_anything_is_made() {
     let mut stage = Linking::new(folder.path().join("atlas"));
     stage.memory = MemoryBudget::from_bytes(1000);
     let error = run(&stage, &Quiet).unwrap_err();
-    assert_eq!(error.to_string(), "scan needs at least 1 MiB of memory, not 1000 B");
+    assert_eq!(error.to_string(), "scan needs at least 1M of memory, not 1000");
     assert!(!stage.dir.exists());
 }
 
