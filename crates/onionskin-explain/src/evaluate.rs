@@ -634,9 +634,12 @@ fn judge_pairs(
     Ok(score)
 }
 
+/// Two documents, and the bits of their resemblance.
+type Resembling = (DocId, DocId, u64);
+
 /// The largest resemblance of a pair, which comes last. Pairs are asked for in ascending order.
 fn resemblance_of(
-    pairs: &mut SortedCursor<SortedStream<(DocId, DocId, u64)>, (DocId, DocId, u64)>,
+    pairs: &mut SortedCursor<SortedStream<Resembling>, Resembling>,
     a: DocId,
     b: DocId,
 ) -> Result<Option<f64>, EvaluateError> {

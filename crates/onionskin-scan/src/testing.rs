@@ -1,5 +1,7 @@
 //! What the tests of several stages share.
 
+#![allow(clippy::unwrap_used, reason = "a test fails where it is used")]
+
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;

@@ -13,9 +13,9 @@
 //! - [`Documents`] and [`LineReader`] give [`Incoming`] documents; [`TextFeatures`] makes features
 //!   of them, and [`AtlasDocuments`] reads those that a scan has made.
 //! - [`Request`] is a [`Verb`] and a [`Threshold`]; [`Intake::answer`], [`Seen::answer`] and
-//! [`Reader::answer`] give an [`Answer`] per document.
+//!   [`Reader::answer`] give an [`Answer`] per document.
 //! - [`Answer`], [`RemovedName`], [`IndexStats`] and [`VerifyAnswer`] are what `--json`, HTTP and
-//! Python show, under these names.
+//!   Python show, under these names.
 //!
 //! ```
 //! use onionskin_seen::intake::{Intake, LineReader, Request, Status, Verb, Wanted};
@@ -32,11 +32,11 @@
 //! let documents = vec![
 //!     lines.read(br#"{"id": "a", "text": "some words of a page"}"#, || "-:1".to_owned()),
 //!     lines.read(br#"{"id": "b", "html": "<p>Some words of a <b>page"}"#, || "-:2".to_owned()),
-//! ];
-//! let answers = intake.answer(documents, Request::new(Verb::AddIfNew))?;
-//! intake.commit()?;
-//! assert_eq!((answers[0].status, answers[1].status), (Status::New, Status::Exact));
-//! assert_eq!(serde_json::to_string(&answers[0])?, r#"{"name":"a","status":"new","added":true}"#);
+//!   ];
+//!   let answers = intake.answer(documents, Request::new(Verb::AddIfNew))?;
+//!   intake.commit()?;
+//!   assert_eq!((answers[0].status, answers[1].status), (Status::New, Status::Exact));
+//!   assert_eq!(serde_json::to_string(&answers[0])?, r#"{"name":"a","status":"new","added":true}"#);
 //! # Ok(())
 //! # }
 //! ```

@@ -113,20 +113,22 @@ impl JoinStats {
 /// and may be another one for another budget.
 ///
 /// ```
-/// use onionskin_core::Threshold;
+/// use onionskin_core::{DocId, Threshold};
 /// use onionskin_similar::overlap::{Engine, join};
 /// use onionskin_similar::{Bound, ChunkSets, Resources};
 /// # let dir = tempfile::tempdir()?;
 /// # let (memory, work_dir) = ("1M".parse()?, dir.path().to_owned());
 /// let resources = Resources { memory, threads: 1, work_dir };
-/// let sets = ChunkSets::in_memory(vec![(0, vec![1, 2, 3]), (1, vec![2, 3, 4]), (2, vec![4, 5])]);
+/// let sets = ChunkSets::in_memory(
+///     (0..).map(DocId).zip([vec![1, 2, 3], vec![2, 3, 4], vec![4, 5]]).collect(),
+/// );
 /// let bound = Bound::Overlap(Threshold::new(2).ok_or("not zero")?);
 /// let mut found = Vec::new();
 /// join(&sets, 3, bound, Engine::Prefix, &resources, &mut |pair| {
 ///     found.push((pair.a, pair.b, pair.shared));
 ///     Ok(())
 /// })?;
-/// assert_eq!(found, [(0, 1, 2)]);
+/// assert_eq!(found, [(DocId(0), DocId(1), 2)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn join(

@@ -77,7 +77,7 @@ fn fill(set: &mut Vec<u64>, chunks: impl IntoIterator<Item = u64>) -> u32 {
 /// ```
 /// use onionskin_similar::parts::prefix;
 /// use onionskin_core::Threshold;
-/// use crate::Bound;
+/// use onionskin_similar::Bound;
 /// // Four chunks of which one is its own: to share three, others must have one of the two rarest.
 /// let bound = Bound::Overlap(Threshold::new(3).unwrap());
 /// assert_eq!(prefix(bound, 4, &mut [(9, 30), (2, 10), (5, 20)]), [(10, 3)]);

@@ -574,7 +574,7 @@ impl Run<'_, '_, '_> {
     fn make_tables(&mut self) -> Result<(), SimilarError> {
         let resources = self.resources();
         let sets = self.sets()?;
-        self.0.state.clusters = tables::write(&mut self.0.staging, &self.0.stage, sets.as_ref(), &resources)?;
+        self.0.state.clusters = tables::write(&mut self.0.staging, self.0.stage, sets.as_ref(), &resources)?;
         Ok(())
     }
 }

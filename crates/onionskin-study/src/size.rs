@@ -10,8 +10,8 @@
 //! by content, by address, in memory, on disk or behind a network differ in their `Member` alone,
 //! so that an index of another kind needs that trait and nothing else.
 //!
-//! Three other methods of the same lecture stand beside it: [`searches`] out of a query log,
-//! [`addresses`] that were tried at random, and a random [`walk`]. Each knows its [`bias`]es, and
+//! Three other methods of the same lecture stand beside it: [`mod@searches`] out of a query log,
+//! [`addresses`] that were tried at random, and a random [`mod@walk`]. Each knows its [`bias`]es, and
 //! whoever prints a number prints them too.
 
 pub mod addresses;

@@ -16,7 +16,7 @@
 //! | [`report()`] | measures how much is duplicated and where, and writes a page, tables and figures |
 //! | [`dedup()`] | lists what is kept and removed, and writes filtered copies of the inputs |
 //! | [`explain()`], [`evaluate()`] | evidence for a pair; agreement with known answers |
-//! | [`size()`] | relative sizes of crawls, lists and search engines |
+//! | [`size::size()`] | relative sizes of crawls, lists and search engines |
 //! | [`seen`] | the online filter: has this document been seen? |
 //!
 //! The crates behind these functions are re-exported as modules, so a program depends on

@@ -66,7 +66,7 @@ impl Names {
 
     /// All questions answered.
     pub fn answers(self, documents: u64) -> Result<Answers, EvaluateError> {
-        let mut answers: Sorter<(u64, u32, DocId)> = Sorter::new(self.params)?;
+        let mut answers: Sorter<Numbered> = Sorter::new(self.params)?;
         let mut current: Option<(u128, DocId, bool)> = None;
         let sorted = self.sorter.finish()?;
         let mut spilled_bytes = sorted.stats().spilled_bytes;
@@ -99,9 +99,12 @@ pub(super) struct Answer {
     pub ambiguous: bool,
 }
 
+/// The number of a question, how good the answer is, and the document.
+type Numbered = (u64, u32, DocId);
+
 /// Gives the answers, one question after the other.
 pub(super) struct Answers {
-    answers: SortedCursor<SortedStream<(u64, u32, DocId)>, (u64, u32, DocId)>,
+    answers: SortedCursor<SortedStream<Numbered>, Numbered>,
     documents: u64,
     question: u64,
     /// Bytes that sorting wrote to disk.

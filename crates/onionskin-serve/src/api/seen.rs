@@ -220,14 +220,14 @@ fn read_objects(objects: &[Box<RawValue>], most: usize) -> Result<Vec<Incoming>,
         return Err(too_many(most));
     }
     let mut reader = LineReader::default();
-    let read = |(n, object): (u64, &Box<RawValue>)| {
+    let read = |(n, object): (u64, &RawValue)| {
         let document = reader.read(object.get().as_bytes(), || place(PLACE, n + 1));
         match &document.text {
             Err(problem) => Err(bad_input(format!("documents[{n}]: {problem}"))),
             Ok(_) => Ok(document),
         }
     };
-    (0..).zip(objects).map(read).collect()
+    (0..).zip(objects.iter().map(AsRef::as_ref)).map(read).collect()
 }
 
 fn answer(state: &AppState, answers: Vec<Answer>, lines: bool) -> Result<Response, ServeError> {

@@ -33,7 +33,7 @@ impl State {
             exact_copies: self.exact.copies,
             candidates: self.verified.candidates,
             near_pairs: self.near_pairs,
-            recall: self.recall.clone(),
+            recall: self.recall,
             clusters: self.clusters.clone(),
             iterations: self.iterations.clone(),
         }

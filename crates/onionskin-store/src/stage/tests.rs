@@ -26,13 +26,19 @@ struct Linked {
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     #[error(transparent)]
-    Staging(#[from] StagingError),
+    Staging(Box<StagingError>),
     #[error(transparent)]
     Memory(#[from] TooLittleMemory),
     #[error(transparent)]
     Cancelled(#[from] cancel::Cancelled),
     #[error("on purpose")]
     Purpose,
+}
+
+impl From<StagingError> for Failed {
+    fn from(error: StagingError) -> Failed {
+        Failed::Staging(Box::new(error))
+    }
 }
 
 impl Linking {
