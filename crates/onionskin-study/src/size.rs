@@ -11,8 +11,8 @@
 //! so that an index of another kind needs that trait and nothing else.
 //!
 //! Three other methods of the same lecture stand beside it: [`mod@searches`] out of a query log,
-//! [`addresses`] that were tried at random, and a random [`mod@walk`]. Each knows its [`bias`]es, and
-//! whoever prints a number prints them too.
+//! [`addresses`] that were tried at random, and a random [`mod@walk`]. Each knows its [`bias`]es,
+//! and whoever prints a number prints them too.
 
 pub mod addresses;
 pub mod bias;
