@@ -2,8 +2,10 @@ use super::*;
 use crate::schema::{ChunkingName, Table};
 use crate::storage::Disk;
 use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder};
-use arrow_array::{ArrayRef, Int32Array, Int64Array, LargeStringArray, RecordBatch, StringArray};
-use onionskin_core::{DocId, SiteId};
+use arrow_array::{
+    ArrayRef, BooleanArray, Int32Array, Int64Array, LargeStringArray, RecordBatch, StringArray,
+};
+use onionskin_core::{CollectionId, DocId, ReplicaId, SiteId, SlotId};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -259,6 +261,61 @@ fn wrong_values_are_named() {
             IdPairsReader::new(Table::Links, [path.as_path()]).next().unwrap().unwrap_err().to_string();
         assert!(error.ends_with(&format!("column \"dest\": {problem}")), "{error}");
     }
+}
+
+#[test]
+fn a_word_that_is_none_of_the_known_ones_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("pages.parquet");
+    let number = || Arc::new(Int64Array::from(vec![0])) as ArrayRef;
+    let flag: ArrayRef = Arc::new(BooleanArray::from(vec![false]));
+    for (role, problem) in [("alias", None), ("twin", Some("copy, virtual, changed, added, alias"))] {
+        let role: ArrayRef = Arc::new(StringArray::from(vec![role]));
+        let ids = ["group", "replica", "slot", "doc"].map(|name| (name, number()));
+        let others = [("is_virtual", Arc::clone(&flag)), ("role", role)];
+        write_foreign(&path, ids.into_iter().chain(others).collect());
+        let row = CollectionPagesReader::new([path.as_path()]).next().unwrap();
+        match (row, problem) {
+            (Ok(row), None) => assert_eq!((row.role, row.slot), (Role::Alias, SlotId(0))),
+            (Err(error), Some(known)) => assert!(error.to_string().ends_with(known), "{error}"),
+            (row, _) => panic!("{row:?}"),
+        }
+    }
+    for kind in CollectionKind::ALL {
+        assert_eq!(kind.to_string().parse(), Ok(kind));
+    }
+    let error = "newest".parse::<Newer>().unwrap_err().to_string();
+    assert!(error.contains("\"newest\"; known are same, principal, replica, unknown"), "{error}");
+}
+
+#[test]
+fn a_replica_without_a_site_comes_back_as_it_went() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = |replica, site| CollectionRow {
+        group: CollectionId(0),
+        replica: ReplicaId(replica),
+        site,
+        root_doc: DocId(5),
+        root_url: None,
+        pages: 3,
+        is_principal: replica == 0,
+        folder: "/".to_owned(),
+        kind: CollectionKind::Mirror,
+        coverage: 0.5,
+        copies: 1,
+        changed: 0,
+        added: 0,
+        missing: 2,
+        virtual_pages: 0,
+        bytes: 7,
+        newer: Newer::Unknown,
+    };
+    let rows = [row(0, Some(SiteId(4))), row(1, None)];
+    let mut writer = CollectionsWriter::new(part(dir.path(), "c.parquet", Table::Collections));
+    rows.iter().for_each(|row| writer.push(row).unwrap());
+    let meta = writer.finish(false).unwrap();
+    let back: Vec<CollectionRow> = CollectionsReader::new([&*meta.file]).map(Result::unwrap).collect();
+    assert_eq!(back, rows);
 }
 
 #[test]
