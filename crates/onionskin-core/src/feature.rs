@@ -1,5 +1,5 @@
 //! Features: k groups of s minima, one fingerprint a group. Documents that share at least r are
-//! candidates (Broder 2000, section 3). `[6, 14, 2]` is 48 bytes a document.
+//! candidates (Broder 2000, section 3). `[6, 14, 2]` is 48 bytes per document.
 
 use std::fmt;
 use std::num::NonZeroU8;

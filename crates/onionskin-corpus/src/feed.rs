@@ -125,7 +125,7 @@ impl Feed {
         })
     }
 
-    /// Whether tasks can be told without reading.
+    /// Whether tasks can be known without reading.
     pub(crate) fn is_cut_by_arithmetic(&self) -> bool {
         matches!(self, Feed::JsonlRanges(_) | Feed::WarcRanges(_) | Feed::Tree { .. })
     }

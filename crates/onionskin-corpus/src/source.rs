@@ -143,7 +143,7 @@ impl Source {
     }
 
     /// A digest of name, format, size, and the names and sizes of a tree's files: whether the input
-    /// of an earlier run is still the same, as far as can be told without reading it. Times of
+    /// of an earlier run is still the same, as far as can be known without reading it. Times of
     /// change are left out on purpose, a copied corpus is the same corpus.
     pub fn identity(&self) -> [u8; 20] {
         let mut hash = Sha1::new();

@@ -179,8 +179,8 @@ fn limits(options: &Options) -> Limits {
     Limits { max_record_bytes: options.max_record_bytes, max_body_bytes: options.max_record_bytes }
 }
 
-/// The bytes of the file that are this record and nothing else; `None` when that cannot be told, or
-/// it is damaged. `end` is where the next thing begins.
+/// The bytes of the file that are this record and nothing else; `None` when that cannot be known,
+/// or it is damaged. `end` is where the next thing begins.
 fn place(record: &Record, end: u64, encoding: Encoding) -> Option<Range<u64>> {
     if record.truncated || end <= record.offset {
         return None;

@@ -24,7 +24,7 @@
 //! - The clusters of the truth are those of its members where it says so, else what its true pairs
 //!   connect.
 //!
-//! Memory: 20 bytes a document, some 50 bytes a cluster of the truth, and for sorting what the
+//! Memory: 20 bytes per document, some 50 bytes per cluster of the truth, and for sorting what the
 //! budget says. A truth of any length is read twice from front to back and never held.
 
 mod fields;

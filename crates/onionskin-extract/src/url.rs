@@ -62,7 +62,7 @@ const PLAIN: [bool; 256] = {
     plain
 };
 
-/// Whether an address is its own normal spelling, as far as can be told without parsing it: a host
+/// Whether an address is its own normal spelling, as far as can be known without parsing it: a host
 /// of lower-case ASCII labels that cannot be a number, and a path and a query of characters that
 /// stand for themselves, without dot segments. Most addresses that come out of a crawl are like
 /// that.

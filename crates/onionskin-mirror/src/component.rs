@@ -1,7 +1,7 @@
 //! Which trivial clusters come together, over the whole web.
 //!
-//! Memory: up to 42 bytes a document ([`Web::BYTES_A_DOCUMENT`]), for the cluster, the site and the
-//! component of each; links are read from front to back and counted by sorting
+//! Memory: up to 42 bytes per document ([`Web::BYTES_A_DOCUMENT`]), for the cluster, the site and
+//! the component of each; links are read from front to back and counted by sorting
 //! ([`crate::summary`]).
 //!
 //! Under the paper's conditions one pass over the links decides. Under the tolerant condition a

@@ -9,7 +9,7 @@
 //! 4 url rules    documents ─▶ rewritings of addresses under which pages stay the same
 //! ```
 //!
-//! Step 2 keeps some forty bytes a document in memory; links are read from front to back and
+//! Step 2 keeps some forty bytes per document in memory; links are read from front to back and
 //! counted by sorts that spill. Step 3 takes as many components at a time as fit, each whole; which
 //! ones are taken together changes nothing.
 
@@ -147,7 +147,7 @@ pub struct CollectionsSummary {
     pub resumed: bool,
     /// Seconds this run took.
     pub seconds: f64,
-    /// Seconds of processor time this run took.
+    /// CPU seconds this run took.
     pub cpu_seconds: f64,
     /// The most memory that was resident, where the system tells.
     pub peak_memory: Option<u64>,

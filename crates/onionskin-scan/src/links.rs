@@ -2,8 +2,8 @@
 //!
 //! The naive way looks every link up in a table of all addresses, which a large crawl has no memory
 //! for. Here addresses and links are sorted by fingerprint and walked side by side; what meets is
-//! sorted by document again. Twelve bytes a link and an address, each moved twice when it does not
-//! fit in memory.
+//! sorted by document again. Twelve bytes per link and per address, each moved twice when it does
+//! not fit in memory.
 //!
 //! An address that was scanned more than once belongs to its first document. A link that stands
 //! twice in a page is one link; a link from a page to itself is a link.

@@ -117,7 +117,7 @@ fn spelled_out(input: &str, absolute: impl Fn(&Path) -> String) -> String {
     }
 }
 
-/// What the inputs are, as far as can be told without reading them: names, sizes and the times of
+/// What the inputs are, as far as can be known without reading them: names, sizes and the times of
 /// their last change.
 pub fn fingerprint(units: &[Unit]) -> String {
     let mut digest = xxhash_rust::xxh3::Xxh3::new();

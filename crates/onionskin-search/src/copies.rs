@@ -2,9 +2,9 @@
 //! asked.
 //!
 //! The tables are sorted by cluster and by collection, and a search asks by document, thousands of
-//! times a query. So they are read once into arrays: twelve bytes a document, sixteen a member of a
-//! cluster, twenty a page of a collection, and what describes clusters and collections. They are
-//! held in memory, and it is an error when they take more than the budget allows.
+//! times a query. So they are read once into arrays: twelve bytes per document, sixteen per member
+//! of a cluster, twenty per page of a collection, and what describes clusters and collections. They
+//! are held in memory, and it is an error when they take more than the budget allows.
 
 use std::ops::Range;
 

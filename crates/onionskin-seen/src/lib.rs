@@ -1,8 +1,8 @@
 //! The online filter: has this document, or one nearly like it, been seen, and which was it?
 //!
 //! The naive way keeps the k features of every document in a hash table from feature to documents:
-//! 200 bytes a document and more, all in memory, gone with the process. Here the table is on disk,
-//! in a folder, and is made of files that never change:
+//! 200 bytes per document and more, all in memory, gone with the process. Here the table is on
+//! disk, in a folder, and is made of files that never change:
 //!
 //! ```text
 //! add ─▶ wal-N (synced: acknowledged) ─▶ table in memory ─ 32 768 documents ─▶ run-N ─┐
@@ -28,7 +28,7 @@
 //! comparisons: 3·10⁻⁹ a feature at ten million documents, and r ≥ 2 must fail at once.
 //!
 //! **Bytes.** A centre with k = 6: 6·7 postings + 18 + 1 to 2 of directory + 0.1 % of checksums =
-//! 61 to 62 bytes; a copy: 25. The log of what is not yet in a run is 77 bytes a document, for at
+//! 61 to 62 bytes; a copy: 25. The log of what is not yet in a run is 77 bytes per document, for at
 //! most 32 768 of them. Names come on top, as long as they are and two bytes.
 //!
 //! **Passes.** A run is larger than twice all younger runs together, so there are at most log₃ n of

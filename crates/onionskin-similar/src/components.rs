@@ -1,6 +1,6 @@
 //! Connected components of a graph of documents: the transitive closure of "is similar to".
 //!
-//! The naive way keeps a parent for every document and unites: four bytes a document, and it is
+//! The naive way keeps a parent for every document and unites: four bytes per document, and it is
 //! what happens as long as they fit. When they do not, the same answer comes from sequential scans
 //! over sorted edges: every document hands its neighbours to the smallest one it knows, in two
 //! kinds of turns, until each component is a star around its smallest document. (Kiveris et al.

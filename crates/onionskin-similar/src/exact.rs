@@ -2,7 +2,7 @@
 //! (Shivakumar and Garcia-Molina 1998, section 2.2, step 2), so that ten thousand copies of a page
 //! cost later steps as much as one.
 //!
-//! Sixteen bytes a document are sorted for the texts and thirty-three for the payloads; what is
+//! Sixteen bytes per document are sorted for the texts and thirty-three for the payloads; what is
 //! left afterwards is the list of copies and one bit a document.
 //!
 //! An empty document has no text and is a copy of nothing, also of no other empty one. A revisit

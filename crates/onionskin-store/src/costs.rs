@@ -1,6 +1,6 @@
 //! What the stages of an atlas have cost, in `costs.jsonl` beside the manifest.
 //!
-//! One line for every stage that came to its end, in the order they were run: time, processor time,
+//! One line for every stage that came to its end, in the order they were run: time, CPU time,
 //! memory. It is the only file in an atlas that tells of a run and not of the web, so it is no part
 //! of what is the same for the same inputs, and not in the manifest. A file that cannot be written
 //! costs a warning, not the work; lines that cannot be read are passed over.
@@ -29,7 +29,7 @@ pub struct Cost {
     pub of: String,
     /// Seconds.
     pub seconds: f64,
-    /// Seconds of processor time.
+    /// CPU seconds.
     pub cpu_seconds: f64,
     /// The most memory that was resident in the process until then, where the system tells.
     pub peak_memory: Option<u64>,

@@ -1,4 +1,4 @@
-//! What this process has used: peak resident memory and processor time.
+//! What this process has used: peak resident memory and CPU time.
 
 use std::fs;
 

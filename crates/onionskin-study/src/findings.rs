@@ -197,7 +197,7 @@ pub struct Cost {
     pub of: String,
     /// Seconds.
     pub seconds: f64,
-    /// Seconds of processor time.
+    /// CPU seconds.
     pub cpu_seconds: f64,
     /// The most memory that was resident.
     pub peak_memory: Option<u64>,

@@ -2,7 +2,7 @@
 //! tie](bow_tie) and [crawls](crawl).
 //!
 //! The naive way is a vector of neighbours for every document. Here all targets are in one row, and
-//! every document has a place in it: eight bytes a document and four a link.
+//! every document has a place in it: eight bytes per document and four per link.
 //!
 //! ```text
 //! offsets   0   2   2   3          document 0 links to 1 and 2, document 1 to nothing, document 2 to 0
@@ -116,7 +116,7 @@ impl LinkGraph {
     /// Takes the links between documents below `nodes`, which come sorted by source and target; a
     /// link that comes twice counts once.
     ///
-    /// Targets stay in memory while they and the eight bytes a document that are always there fit
+    /// Targets stay in memory while they and the eight bytes per document that are always there fit
     /// `limit_bytes`; else they are a file in `work_dir`, which is made when needed. The file goes
     /// when the graph does.
     pub fn build<E: Into<GraphError>>(

@@ -148,7 +148,7 @@ struct ArcLine<'a> {
     length: u64,
 }
 
-/// The date is the only column that can be told by its looks, so the others are found from it: the
+/// The date is the only column that can be known by its looks, so the others are found from it: the
 /// address is before it, the URL is all before that, the type follows, and the length is last. This
 /// reads both versions without being told which, which a reader that starts in the middle of a file
 /// cannot know.

@@ -89,7 +89,7 @@ pub struct RunSummary {
     pub report: Outcome<ReportSummary>,
     /// Seconds this run took.
     pub seconds: f64,
-    /// Seconds of processor time this run took.
+    /// CPU seconds this run took.
     pub cpu_seconds: f64,
     /// The most memory that was resident, where the system tells.
     pub peak_memory: Option<u64>,

@@ -5,7 +5,7 @@
 //! when another page of the same crawl is in its cluster, so what is skipped changes what its
 //! copies are: the last one left of a cluster is similar to nothing. That takes the number of pages
 //! left of each cluster, and one pass over the pages gives it, since all pages of a cluster are
-//! then similar or none is. Memory is 16 bytes a cluster, whatever the number of pages.
+//! then similar or none is. Memory is 16 bytes per cluster, whatever the number of pages.
 
 use super::{AvoidList, Matcher};
 use onionskin_core::ClusterId;

@@ -76,7 +76,7 @@ impl Salvage {
         Some(bytes.as_chunks().0.iter().map(|minimum| u32::from_le_bytes(*minimum)).collect())
     }
 
-    /// Where buckets begin, as far as it can be told.
+    /// Where buckets begin, as far as it can be known.
     ///
     /// Between two entries that are sound, the postings tell: they ascend within a bucket, so they
     /// descend at borders of buckets only. When they descend as often as there are borders, these

@@ -25,7 +25,8 @@ struct HealthWire {
     version: &'static str,
     /// Whether an atlas is served.
     atlas: bool,
-    /// How documents can be told from seen ones: `no`, `check` (another process adds) or `add`.
+    /// How documents can be checked against seen ones: `no`, `check` (another process adds) or
+    /// `add`.
     seen: &'static str,
 }
 

@@ -1,10 +1,10 @@
 //! Which filter makes the candidates, and out of what.
 //!
-//! A scan keeps the features of its recipe, 48 bytes a document for `[6,14,2]`, and by default the
-//! minima they are made of. A filter has one threshold that it fits; out of minima any other filter
-//! can be made. So a search for a threshold does not make do with the recipe's filter: it takes the
-//! one that finds nearly all pairs above the threshold, out of as many minima as there are, and
-//! lets verification throw away what comes along.
+//! A scan keeps the features of its recipe, 48 bytes per document for `[6,14,2]`, and by default
+//! the minima they are made of. A filter has one threshold that it fits; out of minima any other
+//! filter can be made. So a search for a threshold does not make do with the recipe's filter: it
+//! takes the one that finds nearly all pairs above the threshold, out of as many minima as there
+//! are, and lets verification throw away what comes along.
 
 use crate::candidates::{CandidateStats, FeatureJoin, SharedFeatures};
 use crate::{Bits, Resources, SimilarError};

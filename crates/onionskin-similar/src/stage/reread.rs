@@ -2,8 +2,8 @@
 //!
 //! Shingles take more room than the text itself, and nearly all of them are written only to be
 //! passed over: a pair is verified on the sets of its two documents, and most documents are in no
-//! pair. An atlas of features alone takes 48 bytes a document (Broder 2000), and the few texts that
-//! have become candidates are read and cut once more.
+//! pair. An atlas of features alone takes 48 bytes per document (Broder 2000), and the few texts
+//! that have become candidates are read and cut once more.
 //!
 //! Inputs are walked in the order of the scan, beside the table of documents, which says at which
 //! offset each of them begins. Records that are not wanted are passed over before they are parsed,

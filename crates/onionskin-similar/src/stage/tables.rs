@@ -243,7 +243,7 @@ pub fn recluster(
     }
     let documents = atlas.table(&TableName::Documents)?.rows;
     // Copies again from the documents: a pair does not say which of the two is the centre. Eight
-    // bytes a copy.
+    // bytes per copy.
     let mut copies = Vec::new();
     exact_copies(atlas, resources, |doc, centre| {
         copies.push((doc, centre));

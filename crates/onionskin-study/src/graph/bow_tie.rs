@@ -99,7 +99,7 @@ impl BowTie {
 /// Finds the parts. Of several largest components the one with the smallest document is the core;
 /// in a web without circles that is document 0 alone.
 ///
-/// Beside the graph it takes at most 20 bytes a document while it walks (four of them always,
+/// Beside the graph it takes at most 20 bytes per document while it walks (four of them always,
 /// sixteen for a chain through all documents; vectors that have just grown have reserved up to
 /// twice that) and 14 after. What is returned has one.
 pub fn bow_tie(graph: &mut LinkGraph) -> Result<BowTie, GraphError> {
@@ -247,7 +247,7 @@ fn strong_components(graph: &mut LinkGraph) -> Result<(Vec<u32>, u32), GraphErro
     Ok((number, nodes - component))
 }
 
-/// The documents of every component: four bytes a document and four a component.
+/// The documents of every component: four bytes per document and four per component.
 struct Members {
     docs: Vec<DocId>,
     /// Where each component ends in them.

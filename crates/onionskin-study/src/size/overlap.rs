@@ -92,7 +92,7 @@ pub enum Basis {
     Overlap,
     /// From counts, since overlaps do not connect all members.
     Counts,
-    /// They cannot be told.
+    /// They cannot be known.
     Nothing,
 }
 
@@ -109,7 +109,7 @@ pub struct Estimates {
     /// Sizes against the reference; `None` for members that no chain of overlaps connects with it.
     /// Empty members have size 0.
     pub sizes: Vec<Option<Estimate>>,
-    /// The share of the union that each member has; `None` when sizes cannot be told.
+    /// The share of the union that each member has; `None` when sizes cannot be known.
     pub coverage: Vec<Option<Estimate>>,
     /// The parts of the union that were seen, the largest first.
     pub parts: Vec<Part>,

@@ -70,7 +70,7 @@ impl From<AuditedEntry> for Fields {
 }
 
 /// What each document is connected with by similar pairs: the smallest of them, as collections see
-/// it. Four bytes a document.
+/// it. Four bytes per document.
 fn connected(atlas: &Atlas) -> Result<Vec<Packed<DocId>>, AvoidError> {
     let n = documents(atlas);
     let memory = MemoryBudget::default_for_machine();

@@ -1,7 +1,7 @@
 //! From collections to a list.
 //!
-//! Memory: some 20 bytes a document of the atlas, 16 a page of a replica, 8 a page of a principal,
-//! and the addresses of as many hosts at a time as fit.
+//! Memory: some 20 bytes per document of the atlas, 16 per page of a replica, 8 per page of a
+//! principal, and the addresses of as many hosts at a time as fit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
