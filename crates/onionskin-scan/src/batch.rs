@@ -35,8 +35,8 @@ pub(crate) struct Batch {
     pub panic: Option<String>,
 }
 
-/// One document. Strings are lengths, in this order, into the strings of the batch; absent is
-/// `None`.
+/// One document. Its strings are lengths, in this order, into the strings of the batch; absent is
+/// `None`. [`Batch::documents`] takes them apart.
 pub(crate) struct Row {
     pub source: u32,
     pub offset: u64,
@@ -54,6 +54,17 @@ pub(crate) struct Row {
     pub title: Option<u32>,
     pub canonical: Option<u32>,
     pub media_type: u32,
+}
+
+/// The strings of a document.
+#[derive(Clone, Copy)]
+pub(crate) struct Strings<'a> {
+    pub id: Option<&'a str>,
+    pub url: Option<&'a str>,
+    pub host: Option<&'a str>,
+    pub title: Option<&'a str>,
+    pub canonical_url: Option<&'a str>,
+    pub media_type: &'a str,
 }
 
 /// The name under which links and documents meet. Two different addresses meet by chance once in
@@ -98,6 +109,27 @@ impl Batch {
     ) -> Result<(), String> {
         let ran = catch_unwind(AssertUnwindSafe(|| task.run(scratch, &mut self.visitor(analyzer, recipe))));
         ran.map_err(|panic| panic_message(panic.as_ref()))
+    }
+
+    /// All documents, each with its strings.
+    pub fn documents(&self) -> impl Iterator<Item = (&Row, Strings<'_>)> {
+        let mut rest = self.strings.as_str();
+        self.rows.iter().map(move |row| {
+            let mut take = |length: u32| {
+                let (text, after) = rest.split_at(length as usize);
+                rest = after;
+                text
+            };
+            let strings = Strings {
+                id: row.id.map(&mut take),
+                url: row.url.map(&mut take),
+                host: row.site.map(&mut take),
+                title: row.title.map(&mut take),
+                canonical_url: row.canonical.map(&mut take),
+                media_type: take(row.media_type),
+            };
+            (row, strings)
+        })
     }
 
     pub fn visitor<'a>(&'a mut self, analyzer: &'a mut Analyzer, recipe: &Recipe) -> BatchVisitor<'a> {

@@ -14,7 +14,7 @@ use onionskin_corpus::{
     DiscoverError, Format, Options, Position, ResumeError, Scratch, Source, Task, Tasks, TextRow, discover,
 };
 
-use crate::batch::{Batch, Row};
+use crate::batch::Batch;
 
 /// A piece of the inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -229,57 +229,33 @@ impl<'a> TaskResult<'a> {
     /// Hands over the documents, in order.
     pub fn documents(&self, mut visit: impl FnMut(Scanned<'_>)) {
         let batch = self.batch;
-        let mut strings = batch.strings.as_str();
-        let mut take = |length: u32| {
-            let (text, rest) = strings.split_at(length as usize);
-            strings = rest;
-            text
-        };
         let chunkings = batch.chunks.len();
         let mut ranges = vec![(0, 0); chunkings];
         let mut links = batch.links.as_slice();
         let mut sketches = batch.sketches.chunks_exact(self.sketch_len.max(1));
         let mut features = batch.features.chunks_exact(self.n_features.max(1));
-        for (nth, row) in batch.rows.iter().enumerate() {
-            let Row {
-                source: _,
-                offset,
-                bytes,
-                tokens,
-                text_fp,
-                fetched_at,
-                payload_sha1,
-                revisit,
-                url_fp,
-                ..
-            } = *row;
-            let id = row.id.map(&mut take);
-            let url = row.url.map(&mut take);
-            let host = row.site.map(&mut take);
-            let title = row.title.map(&mut take);
-            let canonical_url = row.canonical.map(&mut take);
-            let media_type = take(row.media_type);
+        for (nth, (row, strings)) in batch.documents().enumerate() {
             let (own, rest) = links.split_at(row.links as usize);
             links = rest;
             for (range, count) in ranges.iter_mut().zip(&batch.chunk_counts[nth * chunkings..]) {
                 *range = (range.1, range.1 + *count as usize);
             }
-            let filled = text_fp.is_some();
+            let filled = row.text_fp.is_some();
             visit(Scanned {
-                id,
-                url,
-                host,
-                title,
-                canonical_url,
-                media_type,
-                offset,
-                bytes,
-                tokens,
-                text_fp,
-                fetched_at,
-                payload_sha1,
-                revisit,
-                url_fp,
+                id: strings.id,
+                url: strings.url,
+                host: strings.host,
+                title: strings.title,
+                canonical_url: strings.canonical_url,
+                media_type: strings.media_type,
+                offset: row.offset,
+                bytes: row.bytes,
+                tokens: row.tokens,
+                text_fp: row.text_fp,
+                fetched_at: row.fetched_at,
+                payload_sha1: row.payload_sha1,
+                revisit: row.revisit,
+                url_fp: row.url_fp,
                 links: own,
                 features: if filled { features.next() } else { None },
                 sketch: if filled { sketches.next() } else { None },

@@ -8,7 +8,7 @@ use onionskin_store::stage::Work;
 use onionskin_store::table::{DocumentRow, SiteRow, SitesReader};
 use onionskin_store::{Event, MemoryBudget, StagingError, TableName};
 
-use super::batch::{Batch, Row};
+use super::batch::{Batch, Row, Strings};
 use super::sites::Sites;
 use super::state::BAD_RECORD_EXAMPLES;
 use super::{Scan, ScanError};
@@ -98,19 +98,8 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     fn write_documents(&mut self, batch: &Batch, first: DocId) -> Result<(), ScanError> {
-        let mut strings = batch.strings.as_str();
-        let mut take = |length: u32| {
-            let (text, rest) = strings.split_at(length as usize);
-            strings = rest;
-            text
-        };
-        for (doc, row) in first.onward().zip(&batch.rows) {
-            let id = row.id.map(&mut take);
-            let url = row.url.map(&mut take);
-            let host = row.site.map(&mut take);
-            let title = row.title.map(&mut take);
-            let canonical_url = row.canonical.map(&mut take);
-            let media_type = take(row.media_type);
+        for (doc, (row, strings)) in first.onward().zip(batch.documents()) {
+            let Strings { id, url, host, title, canonical_url, media_type } = strings;
             let site = host.map(|host| self.site(host)).transpose()?;
             let source = self.sources.get(row.source as usize).map_or("", |source| source.name.as_str());
             self.work
