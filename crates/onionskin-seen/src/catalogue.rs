@@ -11,6 +11,7 @@ use onionskin_store::storage::Storage;
 
 use crate::error::SeenError;
 use crate::run::RunMeta;
+use crate::wal;
 
 pub(crate) const FILE: &str = "catalogue";
 /// The same again, written after it: what is left when it is damaged.
@@ -207,27 +208,86 @@ impl Catalogue {
         match std::fs::read(&path) {
             Ok(bytes) => Catalogue::parse(&path, &bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                ensure_no_remains(dir)?;
                 Err(SeenError::Missing(dir.to_owned()))
             }
             Err(error) => Err(IoError::new("reading", path, error).into()),
         }
     }
 
+    /// Reads the copy of the catalogue.
+    pub(crate) fn read_copy(dir: &Path) -> Result<Catalogue, SeenError> {
+        let path = dir.join(COPY);
+        let bytes = std::fs::read(&path).map_err(|e| IoError::new("reading", &path, e))?;
+        Catalogue::parse(&path, &bytes)
+    }
+
     /// Puts this catalogue in the place of the one that is there.
     pub(crate) fn replace(&self, storage: &dyn Storage, dir: &Path) -> Result<(), SeenError> {
-        let text = self.to_text();
-        for (name, temporary) in [(FILE, "catalogue.tmp"), (COPY, "catalogue.copy.tmp")] {
-            let (path, temporary) = (dir.join(name), dir.join(temporary));
-            let mut file = storage.create(&temporary).map_err(|e| IoError::new("creating", &temporary, e))?;
-            file.write_all(text.as_bytes())
-                .and_then(|()| file.sync())
-                .map_err(|e| IoError::while_writing("writing", &temporary, text.len() as u64, 0, e))?;
-            drop(file);
-            storage.rename(&temporary, &path).map_err(|e| IoError::new("renaming into place", &path, e))?;
-            storage.sync_dir(dir).map_err(|e| IoError::new("syncing", dir, e))?;
+        self.write(storage, dir, FILE)?;
+        self.write(storage, dir, COPY)
+    }
+
+    /// Writes the copy again if it differs from this catalogue: after a kill between the two, and
+    /// after damage. The files that an older copy names are about to be removed.
+    pub(crate) fn renew_copy(&self, storage: &dyn Storage, dir: &Path) -> Result<(), SeenError> {
+        if Catalogue::read_copy(dir).is_ok_and(|copy| copy == *self) {
+            return Ok(());
         }
+        self.write(storage, dir, COPY)
+    }
+
+    fn write(&self, storage: &dyn Storage, dir: &Path, name: &str) -> Result<(), SeenError> {
+        let text = self.to_text();
+        let (path, temporary) = (dir.join(name), dir.join(format!("{name}.tmp")));
+        let mut file = storage.create(&temporary).map_err(|e| IoError::new("creating", &temporary, e))?;
+        file.write_all(text.as_bytes())
+            .and_then(|()| file.sync())
+            .map_err(|e| IoError::while_writing("writing", &temporary, text.len() as u64, 0, e))?;
+        drop(file);
+        storage.rename(&temporary, &path).map_err(|e| IoError::new("renaming into place", &path, e))?;
+        storage.sync_dir(dir).map_err(|e| IoError::new("syncing", dir, e))?;
         Ok(())
     }
+}
+
+/// An error if a directory without a catalogue has files of an index that had one: its catalogue is
+/// lost, and a new index in its place would remove them. A creation that was interrupted leaves an
+/// empty log at most.
+pub(crate) fn ensure_no_remains(dir: &Path) -> Result<(), SeenError> {
+    let names = match file_names(dir) {
+        Err(SeenError::Io(error)) if is_absent(&error.source) => return Ok(()),
+        names => names?,
+    };
+    for name in names {
+        let remains = if name.starts_with("wal-") {
+            let path = dir.join(&name);
+            let len = std::fs::metadata(&path).map_err(|e| IoError::new("reading", &path, e))?.len();
+            len > wal::HEADER as u64
+        } else {
+            name.starts_with("run-") || name.starts_with("removed-") || name == COPY
+        };
+        if remains {
+            let what = format!("it is missing, but {name} of its index is there");
+            return Err(SeenError::damaged(&dir.join(FILE), what));
+        }
+    }
+    Ok(())
+}
+
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+}
+
+/// The files of a directory, in order.
+pub(crate) fn file_names(dir: &Path) -> Result<Vec<String>, SeenError> {
+    let placed = |e| IoError::new("listing", dir, e);
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir).map_err(placed)? {
+        names.push(entry.map_err(placed)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Parses a catalogue.

@@ -68,8 +68,17 @@ impl Reader {
         Ok(reader)
     }
 
-    /// What the log has behind the place up to which it was read.
+    /// What the log has behind the place up to which it was read. A bad batch with a good one
+    /// behind it is damage, unless a new writer has just replaced the torn end of the log: then the
+    /// second reading finds whole batches.
     fn read_log(&self) -> Result<(Vec<Change>, Position), SeenError> {
+        match self.read_log_once() {
+            Err(SeenError::Damaged { .. }) => self.read_log_once(),
+            result => result,
+        }
+    }
+
+    fn read_log_once(&self) -> Result<(Vec<Change>, Position), SeenError> {
         let path = wal::path(&self.dir, self.catalogue.wal);
         let reading = |e| IoError::new("reading", &path, e);
         let mut bytes = Vec::new();
@@ -79,15 +88,18 @@ impl Reader {
             Ok(())
         };
         let mut file = File::open(&path).map_err(reading)?;
-        // A batch that is being written looks torn.
-        let at = if self.wal_at == Position::start() {
+        let number = self.catalogue.wal;
+        let (from, at) = if self.wal_at == Position::start() {
             file.read_to_end(&mut bytes).map_err(reading)?;
-            wal::replay(&path, self.catalogue.wal, &bytes, self.wal_at, &mut note)?
+            (0, wal::replay(&path, number, &bytes, self.wal_at, &mut note)?)
         } else {
             file.seek(SeekFrom::Start(self.wal_at.offset)).map_err(reading)?;
             file.read_to_end(&mut bytes).map_err(reading)?;
-            wal::replay_rest(&path, self.catalogue.wal, &bytes, self.wal_at, &mut note)?
+            (self.wal_at.offset, wal::replay_rest(&path, number, &bytes, self.wal_at, &mut note)?)
         };
+        // A batch that is being written looks torn, and nothing is behind it.
+        let rest = bytes.get((at.offset - from) as usize..).unwrap_or_default();
+        wal::ensure_torn(&path, number, rest, at)?;
         Ok((changes, at))
     }
 

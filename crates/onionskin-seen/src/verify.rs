@@ -75,7 +75,7 @@ fn verify_once(dir: &Path) -> Result<Verification, SeenError> {
         Err(SeenError::Missing(dir)) => return Err(SeenError::Missing(dir)),
         result => found.note(&dir.join(catalogue::FILE), result),
     };
-    let copy = found.note(&dir.join(catalogue::COPY), read_copy(dir));
+    let copy = found.note(&dir.join(catalogue::COPY), Catalogue::read_copy(dir));
     let Some(catalogue) = main.or(copy) else { return Ok(found) };
     for meta in &catalogue.runs {
         found.note(&meta.path(dir), verify_run(dir, meta, catalogue.sealed()));
@@ -100,16 +100,10 @@ fn verify_once(dir: &Path) -> Result<Verification, SeenError> {
     Ok(found)
 }
 
-fn read_copy(dir: &Path) -> Result<Catalogue, SeenError> {
-    let path = dir.join(catalogue::COPY);
-    let bytes = std::fs::read(&path).map_err(|e| IoError::new("reading", &path, e))?;
-    Catalogue::parse(&path, &bytes)
-}
-
 fn verify_wal(path: &Path, number: u64) -> Result<u64, SeenError> {
     let bytes = std::fs::read(path).map_err(|e| IoError::new("reading", path, e))?;
     let end = wal::replay(path, number, &bytes, Position::start(), |_| Ok(()))?;
-    wal::ensure_torn(path, number, &bytes, end)?;
+    wal::ensure_torn(path, number, wal::behind(&bytes, end), end)?;
     Ok(bytes.len() as u64 - end.offset)
 }
 
@@ -175,7 +169,7 @@ pub fn repair(dir: &Path, options: Options) -> Result<Repair, SeenError> {
     }
     let damaged = |path: &Path| done.findings.iter().any(|finding| finding.path == path);
     let storage = options.storage.as_ref();
-    let mut catalogue = Catalogue::read(dir).or_else(|error| read_copy(dir).map_err(|_| error))?;
+    let mut catalogue = Catalogue::read(dir).or_else(|error| Catalogue::read_copy(dir).map_err(|_| error))?;
     // A number that no file has, also where the copy is older than the catalogue was.
     catalogue.next += 1_000;
     let mut lost = Vec::new();

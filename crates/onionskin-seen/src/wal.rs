@@ -188,8 +188,7 @@ pub(crate) fn replay(
     if bytes.get(..HEADER) != Some(&header(number)) {
         return Err(SeenError::damaged(path, "its header is wrong"));
     }
-    let rest = bytes.get(at.offset as usize..).unwrap_or_default();
-    replay_rest(path, number, rest, at, apply)
+    replay_rest(path, number, behind(bytes, at), at, apply)
 }
 
 /// The same, of the bytes from the position on: for those who have read the others before.
@@ -216,12 +215,18 @@ pub(crate) fn replay_rest(
     Ok(at)
 }
 
-/// An error when there is a good batch behind the place where the sound part ends.
-pub(crate) fn ensure_torn(path: &Path, number: u64, bytes: &[u8], at: Position) -> Result<(), SeenError> {
-    match sound_record_behind(number, bytes, at) {
+/// The bytes of a log behind a position.
+pub(crate) fn behind(bytes: &[u8], at: Position) -> &[u8] {
+    bytes.get(at.offset as usize..).unwrap_or_default()
+}
+
+/// An error when there is a good batch in the bytes behind the position where the sound part ends.
+pub(crate) fn ensure_torn(path: &Path, number: u64, rest: &[u8], at: Position) -> Result<(), SeenError> {
+    match sound_record_behind(number, rest, at.sequence) {
         None => Ok(()),
         Some(later) => {
             let Position { offset, sequence } = at;
+            let later = offset + later as u64;
             let what = format!("batch {sequence} at {offset} is bad, and there is a good one at {later}");
             Err(SeenError::damaged(path, what))
         }
@@ -244,12 +249,11 @@ fn any_record(bytes: &[u8], offset: usize) -> Option<(u64, &[u8], u32)> {
     Some((sequence, payload, crc))
 }
 
-fn sound_record_behind(number: u64, bytes: &[u8], at: Position) -> Option<usize> {
-    (at.offset as usize + 1..bytes.len()).find(|offset| {
-        any_record(bytes, *offset).is_some_and(|(sequence, payload, crc)| {
+fn sound_record_behind(number: u64, rest: &[u8], expected: u64) -> Option<usize> {
+    (1..rest.len()).find(|offset| {
+        any_record(rest, *offset).is_some_and(|(sequence, payload, crc)| {
             // Only plausible places are worth a checksum.
-            sequence.wrapping_sub(at.sequence) <= bytes.len() as u64
-                && checksum(number, sequence, payload) == crc
+            sequence.wrapping_sub(expected) <= rest.len() as u64 && checksum(number, sequence, payload) == crc
         })
     })
 }
@@ -263,7 +267,7 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<u64, SeenError> {
         changes += 1;
         Ok(())
     })?;
-    ensure_torn(path, number, bytes, end)?;
+    ensure_torn(path, number, behind(bytes, end), end)?;
     Ok(changes)
 }
 

@@ -12,7 +12,7 @@ use onionskin_store::storage::{Disk, Storage, StorageFile};
 use onionskin_store::{IoError, MemoryBudget};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::catalogue::{self, Catalogue, Params};
+use crate::catalogue::{self, Catalogue, Params, file_names};
 use crate::error::SeenError;
 use crate::removed::{NOBODY, Removed};
 use crate::run::{MOST_POSTINGS, Run, RunPlan, RunWriter};
@@ -104,6 +104,7 @@ impl Seen {
                 return Err(SeenError::NotEmpty { dir: dir.to_owned(), entry: name });
             }
         }
+        catalogue::ensure_no_remains(dir)?;
         let catalogue = Catalogue { params, generation: 0, next: 2, wal: 1, removed: None, runs: vec![] };
         begin_wal(&options, dir, catalogue.wal)?;
         // The catalogue must not be there without the log that it names.
@@ -117,7 +118,9 @@ impl Seen {
 
     /// Opens an index, with everything that was acknowledged.
     pub fn open(dir: &Path, options: Options) -> Result<Seen, SeenError> {
+        // Without a lock, which makes a file, where there is nothing to lock.
         if !dir.join(catalogue::FILE).exists() {
+            catalogue::ensure_no_remains(dir)?;
             return Err(SeenError::Missing(dir.to_owned()));
         }
         let lock = lock(dir)?;
@@ -135,8 +138,9 @@ impl Seen {
             view.apply(&change);
             Ok(())
         })?;
-        wal::ensure_torn(&path, catalogue.wal, &bytes, wal_at)?;
+        wal::ensure_torn(&path, catalogue.wal, wal::behind(&bytes, wal_at), wal_at)?;
         let storage = Arc::clone(&options.storage);
+        catalogue.renew_copy(storage.as_ref(), dir)?;
         let wal = storage.append(&path, wal_at.offset).map_err(|e| IoError::new("opening", &path, e))?;
         remove_orphans(storage.as_ref(), dir, &catalogue)?;
         Ok(Seen {
@@ -371,17 +375,6 @@ pub(crate) fn lock(dir: &Path) -> Result<File, SeenError> {
         Err(rustix::io::Errno::WOULDBLOCK) => Err(SeenError::Busy(dir.to_owned())),
         Err(error) => Err(placed(error.into()).into()),
     }
-}
-
-/// The files of a folder, in order.
-fn file_names(dir: &Path) -> Result<Vec<String>, SeenError> {
-    let placed = |e| IoError::new("listing", dir, e);
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(dir).map_err(placed)? {
-        names.push(entry.map_err(placed)?.file_name().to_string_lossy().into_owned());
-    }
-    names.sort();
-    Ok(names)
 }
 
 /// Whether a file looks like one that we have made.

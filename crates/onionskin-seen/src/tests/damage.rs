@@ -5,10 +5,17 @@ use std::path::Path;
 
 use onionskin_core::SplitMix64;
 
+use onionskin_store::MemoryBudget;
+
+use crate::intake::{OpenError, Wanted};
 use crate::testing::{Text, fast_dir, files, options, params};
-use crate::{Params, Seen, repair, verify};
+use crate::{Params, Reader, Seen, SeenError, repair, verify};
 
 const DOCUMENTS: u64 = 600;
+
+fn memory() -> MemoryBudget {
+    MemoryBudget::from_mib(8)
+}
 
 /// Two runs, tombstones, and a log with three batches.
 fn build(at: &Path) {
@@ -52,6 +59,10 @@ fn check(original: &Path, name: &str, harm: impl Fn(&mut Vec<u8>), what: &str) -
     let last_batch = name.starts_with("wal") && found.torn_bytes > 0;
     if !last_batch {
         assert!(found.findings.iter().any(|f| f.path == path), "{name}, {what}: {found:?}");
+        if name.starts_with("wal") {
+            let error = Reader::open(&at, memory()).unwrap_err();
+            assert!(matches!(error, SeenError::Damaged { .. }), "{name}, {what}: {error}");
+        }
         let done = repair(&at, options(1_000_000)).unwrap();
         assert_eq!(done.findings, found.findings);
         let again = verify(&at).unwrap();
@@ -179,4 +190,110 @@ fn a_lost_directory_costs_nothing() {
     let done = repair(&at, options(1_000_000)).unwrap();
     assert_eq!((done.findings.len(), done.lost_documents, done.lost_postings), (1, 0, 0), "{done:?}");
     assert!(verify(&at).unwrap().is_whole());
+}
+
+/// An index without its catalogue was taken for an empty directory: adding to it removed all runs.
+#[test]
+fn a_lost_catalogue_is_damage_and_its_copy_is_used() {
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    build(&at);
+    fs::remove_file(at.join("catalogue")).unwrap();
+    let before = files(&at);
+    let params = || params("w4-rabin64-6x14r2", true);
+    let damaged = |error: SeenError| {
+        let text = error.to_string();
+        assert!(matches!(error, SeenError::Damaged { .. }) && text.contains("missing"), "{text}");
+    };
+    damaged(Seen::open(&at, options(1_000_000)).err().unwrap());
+    damaged(Seen::create(&at, params(), options(1_000_000)).err().unwrap());
+    damaged(Reader::open(&at, memory()).unwrap_err());
+    match Wanted::default().open_or_create(&at, None, options(1_000_000)).err().unwrap() {
+        OpenError::Seen(error) => damaged(error),
+        other => panic!("{other}"),
+    }
+    assert_eq!(files(&at), before, "nothing is removed");
+    let found = verify(&at).unwrap();
+    assert_eq!(found.findings.len(), 1, "{found:?}");
+    assert_eq!(found.findings[0].path, at.join("catalogue"));
+    let done = repair(&at, options(1_000_000)).unwrap();
+    assert_eq!((done.lost_documents, done.lost_postings, done.lost_log_bytes), (0, 0, 0), "{done:?}");
+    assert!(verify(&at).unwrap().is_whole());
+    let seen = Seen::open(&at, options(1_000_000)).unwrap();
+    let found = (0..DOCUMENTS).filter(|id| seen.check(&Text::sketched(*id, 6, 0).probe()).unwrap().is_some());
+    assert_eq!(found.count() as u64, DOCUMENTS - 3);
+}
+
+/// Each kind of file alone shows that there was an index; what an interrupted creation leaves does
+/// not.
+#[test]
+fn any_file_of_an_index_keeps_a_new_one_away() {
+    let dir = fast_dir();
+    let original = dir.path().join("seen");
+    build(&original);
+    let params = || params("w4-rabin64-6x14r2", true);
+    for file in files(&original) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        if ["catalogue", "lock"].contains(&name) {
+            continue;
+        }
+        let at = dir.path().join(format!("only-{name}"));
+        fs::create_dir(&at).unwrap();
+        fs::copy(&file, at.join(name)).unwrap();
+        let error = Seen::create(&at, params(), options(2)).err().unwrap();
+        assert!(matches!(&error, SeenError::Damaged { .. }), "{name}: {error}");
+        assert!(at.join(name).exists());
+    }
+    let at = dir.path().join("interrupted");
+    fs::create_dir(&at).unwrap();
+    fs::write(at.join("wal-00000001"), crate::wal::header(1)).unwrap();
+    fs::write(at.join("catalogue.tmp"), "onionskin-s").unwrap();
+    Seen::create(&at, params(), options(2)).unwrap();
+}
+
+/// A kill after the catalogue and before its copy: the copy names files that are removed when the
+/// index is opened, so that it has to be written again before.
+#[test]
+fn an_old_copy_of_the_catalogue_is_written_again() {
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    build(&at);
+    let old = fs::read(at.join("catalogue.copy")).unwrap();
+    Seen::open(&at, options(1_000_000)).unwrap().close().unwrap();
+    fs::write(at.join("catalogue.copy"), old).unwrap();
+    drop(Seen::open(&at, options(1_000_000)).unwrap());
+    assert_eq!(fs::read(at.join("catalogue")).unwrap(), fs::read(at.join("catalogue.copy")).unwrap());
+}
+
+/// A reader that took damage for the end of the log answered "new" for acknowledged documents.
+#[test]
+fn a_reader_refuses_a_log_with_a_bad_batch_in_the_middle() {
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    let mut seen = Seen::create(&at, params("w4-rabin64-6x14r2", true), options(1_000_000)).unwrap();
+    let mut add = |id: u64| {
+        seen.add(&Text::sketched(id, 6, 0).document(0, &format!("name-{id}"))).unwrap();
+        seen.commit().unwrap();
+        fs::metadata(at.join("wal-00000001")).unwrap().len() as usize
+    };
+    add(0);
+    let mut reader = Reader::open(&at, memory()).unwrap();
+    let second = add(1);
+    let third = add(2);
+    drop(seen);
+    let log = at.join("wal-00000001");
+    let sound = fs::read(&log).unwrap();
+    let mut bytes = sound.clone();
+    bytes[second - 1] ^= 1;
+    fs::write(&log, &bytes).unwrap();
+    for error in [Reader::open(&at, memory()).unwrap_err(), reader.refresh().unwrap_err()] {
+        assert!(matches!(error, SeenError::Damaged { .. }), "{error}");
+    }
+    // A torn end is no damage.
+    fs::write(&log, &sound[..third - 1]).unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(reader.stats().documents, 2);
+    fs::write(&log, &sound).unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(reader.stats().documents, 3);
 }

@@ -39,7 +39,7 @@ fn read(number: u64, bytes: &[u8]) -> Result<Vec<Change>, SeenError> {
         changes.push(change);
         Ok(())
     })?;
-    ensure_torn(path, number, bytes, end)?;
+    ensure_torn(path, number, behind(bytes, end), end)?;
     Ok(changes)
 }
 
