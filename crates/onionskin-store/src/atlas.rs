@@ -1,9 +1,10 @@
 //! An atlas: a folder with a manifest and the tables it names.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -28,6 +29,8 @@ pub struct Atlas {
     dir: PathBuf,
     manifest: Manifest,
     storage: Arc<dyn Storage>,
+    /// Files that are as the manifest says, with their checksums.
+    sound: Arc<Mutex<BTreeSet<(String, u64)>>>,
 }
 
 /// Why an atlas cannot be used.
@@ -66,6 +69,16 @@ pub enum AtlasError {
     /// A table could not be read.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// A file is not what was written.
+    #[error("table {table}, {}: damaged: {problem}\nhint: run the stage that makes this table again", path.display())]
+    Damaged {
+        /// The table.
+        table: TableName,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
 }
 
 /// How closely to look in [`Atlas::verify`].
@@ -119,7 +132,7 @@ impl Atlas {
     /// The same, with updates going to a chosen storage.
     pub fn open_with(dir: PathBuf, storage: Arc<dyn Storage>) -> Result<Atlas, AtlasError> {
         match read_manifest(&dir)? {
-            Some(manifest) => Ok(Atlas { dir, manifest, storage }),
+            Some(manifest) => Ok(Atlas { dir, manifest, storage, sound: Arc::default() }),
             None => {
                 fs::metadata(&dir).map_err(|e| IoError::new("opening the atlas", &dir, e))?;
                 let unfinished = dir.join(crate::staging::STAGING_DIR).is_dir();
@@ -181,9 +194,31 @@ impl Atlas {
         })
     }
 
-    /// The files of a table, in order.
-    pub fn files(&self, name: &TableName) -> Result<Vec<PathBuf>, AtlasError> {
+    /// Where the files of a table are, in order, whatever is in them.
+    pub fn paths(&self, name: &TableName) -> Result<Vec<PathBuf>, AtlasError> {
         Ok(self.table(name)?.files.iter().map(|file| self.dir.join(&file.path)).collect())
+    }
+
+    /// The files of a table, in order, to read them. The first call for a table compares lengths
+    /// and checksums with the manifest, so that nobody computes with damaged values.
+    pub fn files(&self, name: &TableName) -> Result<Vec<PathBuf>, AtlasError> {
+        for file in &self.table(name)?.files {
+            self.ensure_sound(name, file)?;
+        }
+        self.paths(name)
+    }
+
+    fn ensure_sound(&self, table: &TableName, file: &FileEntry) -> Result<(), AtlasError> {
+        let known = (file.path.clone(), file.xxh3);
+        if self.sound.lock().unwrap_or_else(PoisonError::into_inner).contains(&known) {
+            return Ok(());
+        }
+        let path = self.dir.join(&file.path);
+        if let Err(problem) = compare(&path, file, VerifyDepth::Checksums)? {
+            return Err(AtlasError::Damaged { table: table.clone(), path, problem });
+        }
+        self.sound.lock().unwrap_or_else(PoisonError::into_inner).insert(known);
+        Ok(())
     }
 
     /// Reads `documents`.
@@ -332,17 +367,7 @@ impl Atlas {
         rows: &mut u64,
     ) -> Result<(), String> {
         let path = self.dir.join(&file.path);
-        let found = fs::metadata(&path).map_err(|e| e.to_string())?.len();
-        if found != file.bytes {
-            return Err(format!("{found} bytes long, should be {}", file.bytes));
-        }
-        if depth == VerifyDepth::Sizes {
-            return Ok(());
-        }
-        let (xxh3, _) = checksum_file(&path).map_err(|e| e.to_string())?;
-        if xxh3 != file.xxh3 {
-            return Err(format!("checksum {xxh3:016x}, should be {:016x}", file.xxh3));
-        }
+        compare(&path, file, depth).map_err(|e| e.source.to_string())??;
         let Some(table) = table.table().filter(|_| depth == VerifyDepth::Rows) else { return Ok(()) };
         let mut reader = TableReader::new(table, [Input::from(path)]);
         let mut found = 0;
@@ -352,6 +377,22 @@ impl Atlas {
         *rows += found;
         if found != file.rows { Err(format!("{found} rows, should be {}", file.rows)) } else { Ok(()) }
     }
+}
+
+/// Compares the length and the checksum of a file with the manifest, and says what is wrong.
+fn compare(path: &Path, file: &FileEntry, depth: VerifyDepth) -> Result<Result<(), String>, IoError> {
+    let found = fs::metadata(path).map_err(|e| IoError::new("opening", path, e))?.len();
+    if found != file.bytes {
+        return Ok(Err(format!("{found} bytes long, should be {}", file.bytes)));
+    }
+    if depth == VerifyDepth::Sizes {
+        return Ok(Ok(()));
+    }
+    let (xxh3, _) = checksum_file(path)?;
+    if xxh3 != file.xxh3 {
+        return Ok(Err(format!("checksum {xxh3:016x}, should be {:016x}", file.xxh3)));
+    }
+    Ok(Ok(()))
 }
 
 /// The manifest of a folder; `None` when there is no such file.

@@ -152,7 +152,7 @@ async fn table_file(
     let at: usize = file.strip_suffix(".parquet").and_then(|at| at.parse().ok()).ok_or_else(none)?;
     let path = library
         .atlas()
-        .files(&TableName::from(table.as_str()))
+        .paths(&TableName::from(table.as_str()))
         .ok()
         .and_then(|files| files.get(at).cloned())
         .ok_or_else(none)?;

@@ -119,3 +119,24 @@ fn files_of_another_program_are_adopted() {
     fs::write(folder.join("z.parquet"), "junk").unwrap();
     assert!(atlas.adopt(&Table::Links).unwrap_err().to_string().contains("z.parquet"));
 }
+
+/// Only `verify` looked at checksums: other commands read damaged tables and answered wrongly.
+#[test]
+fn a_damaged_file_is_not_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let atlas = small_atlas(&dir.path().join("a"));
+    let links = atlas.files(&TableName::Links).unwrap().pop().unwrap();
+    let sound = fs::read(&links).unwrap();
+    for at in (0..sound.len()).step_by(97) {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 4;
+        fs::write(&links, &bytes).unwrap();
+        let error = Atlas::open(atlas.dir()).unwrap().links().unwrap_err();
+        assert!(matches!(error, AtlasError::Damaged { .. }), "byte {at}: {error}");
+        assert!(error.to_string().contains("links/part-00000.parquet: damaged: checksum "), "{error}");
+    }
+    fs::write(&links, &sound[..sound.len() - 1]).unwrap();
+    assert!(Atlas::open(atlas.dir()).unwrap().links().unwrap_err().to_string().contains("bytes long"));
+    fs::write(&links, &sound).unwrap();
+    assert!(Atlas::open(atlas.dir()).unwrap().links().is_ok());
+}
