@@ -10,7 +10,7 @@ use super::file;
 fn filtered(text: &str, dir: &Dir) -> String {
     let mut text = text.replace(&dir.path("").display().to_string(), "[DIR]/");
     for (pattern, word) in
-        [("[0-9.]+ [kMGT]?B of memory", "[BYTES] of memory"), ("[0-9.]+ (s|min|h|days)(?-u:\\b)", "[TIME]")]
+        [("[0-9.]+ [kMGT]?B of memory", "[BYTES] of memory"), ("[0-9.]+ (ms|s|min|h|days)(?-u:\\b)", "[TIME]")]
     {
         text = regex::Regex::new(pattern).unwrap().replace_all(&text, word).into_owned();
     }
