@@ -9,9 +9,10 @@ use super::file;
 /// What differs from run to run gives way to a word. Bytes and times have a unit of their own.
 fn filtered(text: &str, dir: &Dir) -> String {
     let mut text = text.replace(&dir.path("").display().to_string(), "[DIR]/");
-    for (pattern, word) in
-        [("[0-9.]+ [kMGT]?B of memory", "[BYTES] of memory"), ("[0-9.]+ (ms|s|min|h|days)(?-u:\\b)", "[TIME]")]
-    {
+    for (pattern, word) in [
+        ("[0-9.]+ [kMGT]?B of memory", "[BYTES] of memory"),
+        ("[0-9.]+ (ms|s|min|h|days)(?-u:\\b)", "[TIME]"),
+    ] {
         text = regex::Regex::new(pattern).unwrap().replace_all(&text, word).into_owned();
     }
     text
