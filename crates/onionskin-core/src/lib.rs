@@ -33,6 +33,7 @@ mod recipe;
 mod set;
 mod simd;
 pub mod sketch;
+mod spelled;
 mod table;
 pub mod token;
 pub mod unicode;
