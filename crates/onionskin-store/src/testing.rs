@@ -34,6 +34,46 @@ pub enum Fault {
     TornCut(u64),
 }
 
+/// A test for every fault: `$check` fails one operation after the other in this way. Files are torn
+/// by as many seeds as `$tears` says.
+#[macro_export]
+macro_rules! fault_tests {
+    ($check:ident, tears: $tears:expr) => {
+        #[test]
+        fn a_full_disk_at_any_operation_loses_nothing() {
+            $check($crate::testing::Fault::Full);
+        }
+
+        #[test]
+        fn an_input_output_error_at_any_operation_loses_nothing() {
+            $check($crate::testing::Fault::Broken);
+        }
+
+        #[test]
+        fn a_sync_that_fails_and_takes_its_pages_along_loses_nothing() {
+            $check($crate::testing::Fault::LostSync);
+        }
+
+        #[test]
+        fn a_kill_at_any_operation_loses_nothing() {
+            $check($crate::testing::Fault::Kill);
+        }
+
+        #[test]
+        fn a_power_cut_at_any_operation_loses_nothing() {
+            $check($crate::testing::Fault::PowerCut);
+        }
+
+        /// Anything that was not synced may be there or not, in parts.
+        #[test]
+        fn a_power_cut_that_keeps_some_of_what_was_not_synced_loses_nothing() {
+            for seed in 0..$tears {
+                $check($crate::testing::Fault::TornCut(seed));
+            }
+        }
+    };
+}
+
 impl Fault {
     /// No operation has any effect from here on.
     fn is_final(self) -> bool {
