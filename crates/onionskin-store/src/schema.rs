@@ -20,7 +20,7 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use onionskin_core::Chunking;
 
 use crate::table::TableError;
-pub use name::TableName;
+pub use name::{Table, TableName};
 
 /// Elements of a list column, at most: a file that claims more is not ours.
 pub const MAX_LIST_LEN: u32 = 1 << 16;
@@ -78,53 +78,6 @@ impl From<Chunking> for ChunkingName {
     fn from(chunking: Chunking) -> ChunkingName {
         ChunkingName(chunking.to_string())
     }
-}
-
-/// A table of the atlas.
-///
-/// ```
-/// use onionskin_store::Table;
-/// let table = Table::chunks("w4").unwrap();
-/// assert_eq!(table.to_string(), "chunks.w4");
-/// assert_eq!(table.folder(), "chunks/w4");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Table {
-    /// One row a document.
-    Documents,
-    /// One row a site.
-    Sites,
-    /// Links between documents.
-    Links,
-    /// Fingerprints of the chunks of each document, one table for each chunking.
-    Chunks(ChunkingName),
-    /// One sketch a document.
-    Sketches {
-        /// Minima in a sketch.
-        len: u32,
-    },
-    /// The features of each document.
-    Features {
-        /// Features of a document.
-        len: u32,
-    },
-    /// Which documents are copies at one level of likeness, and of which: one table for each level.
-    Copies(LevelName),
-    /// Similar documents, verified.
-    Pairs,
-    /// Clusters of similar documents.
-    Clusters,
-    /// One row a cluster: how large, how tight, how many sites.
-    ClusterStats,
-    /// Replicated collections.
-    Collections,
-    /// The pages of each replica.
-    CollectionPages,
-    /// One row a collection: what it is, how often and why it is copied.
-    CollectionGroups,
-    /// Rewritings of addresses under which pages stay the same.
-    UrlRules,
 }
 
 /// How a column is laid out in the file.

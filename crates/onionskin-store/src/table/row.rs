@@ -52,31 +52,42 @@ pub trait Cell: 'static {
     fn value(array: &Self::Array, row: usize) -> Self::Value<'_>;
 }
 
-macro_rules! id_cells {
-    ($($id:ident),+) => {$(
-        impl Cell for $id {
-            type Value<'a> = $id;
-            type Builder = Vec<i64>;
-            type Array = Int64Array;
+/// A cell whose values wait in a vector: what is stored for a value, how a column is checked, and
+/// the value for what is stored.
+macro_rules! plain_cell {
+    (
+        $({$($of:tt)+})? $cell:ty, $value:ty, $stored:ty => $array:ty:
+        $store:expr, $decode:expr, $restore:expr
+    ) => {
+        impl $(<$($of)+>)? Cell for $cell {
+            type Value<'a> = $value;
+            type Builder = Vec<$stored>;
+            type Array = $array;
 
-            fn builder() -> Vec<i64> {
+            fn builder() -> Vec<$stored> {
                 Vec::new()
             }
             #[inline]
-            fn append(builder: &mut Vec<i64>, value: &$id) {
-                builder.push(i64::from(*value));
+            fn append(builder: &mut Vec<$stored>, value: &$value) {
+                builder.push($store(*value));
             }
-            fn finish(builder: &mut Vec<i64>) -> ArrayRef {
-                Arc::new(Int64Array::from(std::mem::take(builder)))
+            fn finish(builder: &mut Vec<$stored>) -> ArrayRef {
+                Arc::new(<$array>::from(std::mem::take(builder)))
             }
-            fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-                columns.ids(name)
+            fn decode(columns: &Columns<'_>, name: &str) -> Result<$array, TableError> {
+                $decode(columns, name)
             }
             #[inline]
-            fn value(array: &Int64Array, row: usize) -> $id {
-                $id(array.value(row) as u32)
+            fn value(array: &$array, row: usize) -> $value {
+                $restore(array.value(row))
             }
         }
+    };
+}
+
+macro_rules! id_cells {
+    ($($id:ident),+) => {$(
+        plain_cell!($id, $id, i64 => Int64Array: i64::from, Columns::ids, |id: i64| $id(id as u32));
 
         impl Cell for Option<$id> {
             type Value<'a> = Option<$id>;
@@ -105,107 +116,32 @@ macro_rules! id_cells {
 }
 id_cells!(DocId, SiteId, ClusterId, CollectionId, ReplicaId, SlotId, RuleId);
 
-/// An id in a column that has no nulls: none is the number that [`Packed`] has for it.
-impl<I: Id> Cell for Packed<I> {
-    type Value<'a> = Option<I>;
-    type Builder = Vec<i64>;
-    type Array = Int64Array;
+// An id in a column that has no nulls: none is the number that `Packed` has for it.
+plain_cell!(
+    {I: Id} Packed<I>, Option<I>, i64 => Int64Array:
+    |id: Option<I>| i64::from(Packed::from(id).bits()),
+    Columns::ids,
+    |bits: i64| Packed::from_bits(bits as u32).get()
+);
 
-    fn builder() -> Vec<i64> {
-        Vec::new()
-    }
-    #[inline]
-    fn append(builder: &mut Vec<i64>, value: &Option<I>) {
-        builder.push(i64::from(Packed::from(*value).bits()));
-    }
-    fn finish(builder: &mut Vec<i64>) -> ArrayRef {
-        Arc::new(Int64Array::from(std::mem::take(builder)))
-    }
-    fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-        columns.ids(name)
-    }
-    #[inline]
-    fn value(array: &Int64Array, row: usize) -> Option<I> {
-        Packed::from_bits(array.value(row) as u32).get()
+// A size, a number of things or an offset.
+plain_cell!(u64, u64, i64 => Int64Array: signed, Columns::sizes, |size: i64| size as u64);
+
+// A number from 0 to 1.
+plain_cell!(f64, f64, f64 => Float64Array: std::convert::identity, shares, std::convert::identity);
+
+fn shares(columns: &Columns<'_>, name: &str) -> Result<Float64Array, TableError> {
+    let array = columns.typed(name, |array| array.as_primitive_opt::<Float64Type>())?;
+    match array.values().iter().find(|value| !(0.0..=1.0).contains(*value)) {
+        Some(value) => Err(columns.place(name).wrong(ValueProblem::Share { value: *value })),
+        None => Ok(array),
     }
 }
 
-/// A size, a number of things or an offset.
-impl Cell for u64 {
-    type Value<'a> = u64;
-    type Builder = Vec<i64>;
-    type Array = Int64Array;
+plain_cell!(bool, bool, bool => BooleanArray: std::convert::identity, flags, std::convert::identity);
 
-    fn builder() -> Vec<i64> {
-        Vec::new()
-    }
-    #[inline]
-    fn append(builder: &mut Vec<i64>, value: &u64) {
-        builder.push(signed(*value));
-    }
-    fn finish(builder: &mut Vec<i64>) -> ArrayRef {
-        Arc::new(Int64Array::from(std::mem::take(builder)))
-    }
-    fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-        columns.sizes(name)
-    }
-    #[inline]
-    fn value(array: &Int64Array, row: usize) -> u64 {
-        array.value(row) as u64
-    }
-}
-
-/// A number from 0 to 1.
-impl Cell for f64 {
-    type Value<'a> = f64;
-    type Builder = Vec<f64>;
-    type Array = Float64Array;
-
-    fn builder() -> Vec<f64> {
-        Vec::new()
-    }
-    #[inline]
-    fn append(builder: &mut Vec<f64>, value: &f64) {
-        builder.push(*value);
-    }
-    fn finish(builder: &mut Vec<f64>) -> ArrayRef {
-        Arc::new(Float64Array::from(std::mem::take(builder)))
-    }
-    fn decode(columns: &Columns<'_>, name: &str) -> Result<Float64Array, TableError> {
-        let array = columns.typed(name, |array| array.as_primitive_opt::<Float64Type>())?;
-        match array.values().iter().find(|value| !(0.0..=1.0).contains(*value)) {
-            Some(value) => Err(columns.place(name).wrong(ValueProblem::Share { value: *value })),
-            None => Ok(array),
-        }
-    }
-    #[inline]
-    fn value(array: &Float64Array, row: usize) -> f64 {
-        array.value(row)
-    }
-}
-
-impl Cell for bool {
-    type Value<'a> = bool;
-    type Builder = Vec<bool>;
-    type Array = BooleanArray;
-
-    fn builder() -> Vec<bool> {
-        Vec::new()
-    }
-    #[inline]
-    fn append(builder: &mut Vec<bool>, value: &bool) {
-        builder.push(*value);
-    }
-    fn finish(builder: &mut Vec<bool>) -> ArrayRef {
-        Arc::new(BooleanArray::from(std::mem::take(builder)))
-    }
-    fn decode(columns: &Columns<'_>, name: &str) -> Result<BooleanArray, TableError> {
-        columns.typed(name, |array| array.as_boolean_opt())
-    }
-    #[inline]
-    fn value(array: &BooleanArray, row: usize) -> bool {
-        array.value(row)
-    }
+fn flags(columns: &Columns<'_>, name: &str) -> Result<BooleanArray, TableError> {
+    columns.typed(name, |array| array.as_boolean_opt())
 }
 
 /// Text that is borrowed from its batch.
@@ -512,6 +448,16 @@ macro_rules! rows {
     )+};
 }
 
+/// Names the writer and the reader of tables.
+macro_rules! handles {
+    ($($table:literal: $writer:ident, $reader:ident of $row:ty;)+) => {$(
+        #[doc = concat!("Writes `", $table, "`.")]
+        pub type $writer = $crate::table::row::RowWriter<$row>;
+        #[doc = concat!("Reads `", $table, "`.")]
+        pub type $reader = $crate::table::row::RowReader<$row>;
+    )+};
+}
+
 /// The cell of a column: its type, if nothing else is said.
 macro_rules! cell {
     ($type:ty) => {
@@ -527,7 +473,7 @@ macro_rules! of {
     ($row:ident; $lives:lifetime) => { $row };
     ($row:ident $life:lifetime; $lives:lifetime) => { $row<$lives> };
 }
-pub(super) use {cell, of, rows};
+pub(super) use {cell, handles, of, rows};
 
 /// Writes a table of rows, in ascending order.
 pub struct RowWriter<R: Row> {
