@@ -5,7 +5,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::ops::Range;
 
 use csv_core::ReadRecordResult;
 use onionskin_corpus::decoder;
@@ -13,18 +12,15 @@ use onionskin_corpus::decoder;
 use super::DedupError;
 use super::plan::Job;
 use super::shards::{Context, CopyReport, Meter};
+use super::window::Window;
 
 const READ_BYTES: usize = 128 << 10;
 
 /// Takes a stream of CSV apart into records, without looking at their fields.
 pub(super) struct Records<R> {
-    input: R,
+    window: Window<R>,
     parser: csv_core::Reader,
-    buffer: Vec<u8>,
-    filled: Range<usize>,
     pub offset: u64,
-    at_end: bool,
-    pub damage: Option<String>,
     /// Fields go here and are forgotten.
     fields: Vec<u8>,
     ends: Vec<usize>,
@@ -33,13 +29,9 @@ pub(super) struct Records<R> {
 impl<R: Read> Records<R> {
     pub fn new(input: R, delimiter: u8) -> Records<R> {
         Records {
-            input,
+            window: Window::new(input, READ_BYTES),
             parser: csv_core::ReaderBuilder::new().delimiter(delimiter).build(),
-            buffer: vec![0; READ_BYTES],
-            filled: 0..0,
             offset: 0,
-            at_end: false,
-            damage: None,
             fields: vec![0; 4096],
             ends: vec![0; 256],
         }
@@ -47,10 +39,10 @@ impl<R: Read> Records<R> {
 
     /// Passes over a byte order mark.
     pub fn begin(&mut self, out: &mut impl Write) -> io::Result<()> {
-        while self.filled.len() < 3 && !self.at_end {
-            self.refill()?;
+        while self.window.bytes().len() < 3 && !self.window.at_end {
+            self.window.refill(READ_BYTES)?;
         }
-        if self.buffer[self.filled.clone()].starts_with(b"\xef\xbb\xbf") {
+        if self.window.bytes().starts_with(b"\xef\xbb\xbf") {
             self.pass(3, Some(out))?;
         }
         Ok(())
@@ -60,26 +52,26 @@ impl<R: Read> Records<R> {
     /// begins.
     pub fn find(&mut self, out: &mut impl Write) -> io::Result<bool> {
         loop {
-            let rest = &self.buffer[self.filled.clone()];
+            let rest = self.window.bytes();
             let line_ends = rest.iter().take_while(|&&byte| matches!(byte, b'\r' | b'\n')).count();
             let found = line_ends < rest.len();
             self.pass(line_ends, Some(out))?;
-            if found || self.at_end {
+            if found || self.window.at_end {
                 return Ok(found);
             }
-            self.refill()?;
+            self.window.refill(READ_BYTES)?;
         }
     }
 
     /// Passes over a record, and copies it if there is somewhere to copy it to.
     pub fn record(&mut self, mut out: Option<&mut impl Write>) -> io::Result<()> {
         loop {
-            if self.filled.is_empty() && !self.at_end {
-                self.refill()?;
+            if self.window.bytes().is_empty() && !self.window.at_end {
+                self.window.refill(READ_BYTES)?;
             }
             // The parser takes an empty input for the end.
             let (result, read, _, _) =
-                self.parser.read_record(&self.buffer[self.filled.clone()], &mut self.fields, &mut self.ends);
+                self.parser.read_record(self.window.bytes(), &mut self.fields, &mut self.ends);
             self.pass(read, out.as_deref_mut())?;
             match result {
                 ReadRecordResult::Record | ReadRecordResult::End => break,
@@ -90,40 +82,22 @@ impl<R: Read> Records<R> {
         }
         // The line feed behind a carriage return belongs to the record, whether the parser has
         // taken it yet or not.
-        if self.filled.is_empty() && !self.at_end {
-            self.refill()?;
+        if self.window.bytes().is_empty() && !self.window.at_end {
+            self.window.refill(READ_BYTES)?;
         }
-        if self.buffer[self.filled.clone()].first() == Some(&b'\n') {
+        if self.window.bytes().first() == Some(&b'\n') {
             self.pass(1, out)?;
         }
         Ok(())
     }
 
     fn pass(&mut self, n: usize, out: Option<&mut impl Write>) -> io::Result<()> {
+        let bytes = self.window.take(n);
         if let Some(out) = out {
-            out.write_all(&self.buffer[self.filled.start..self.filled.start + n])?;
+            out.write_all(bytes)?;
         }
-        self.filled.start += n;
         self.offset += n as u64;
         Ok(())
-    }
-
-    fn refill(&mut self) -> io::Result<()> {
-        self.buffer.copy_within(self.filled.clone(), 0);
-        self.filled = 0..self.filled.len();
-        loop {
-            match self.input.read(&mut self.buffer[self.filled.end..]) {
-                Ok(0) => self.at_end = true,
-                Ok(n) => self.filled.end += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.raw_os_error().is_some() => return Err(error),
-                Err(error) => {
-                    self.at_end = true;
-                    self.damage = Some(error.to_string());
-                }
-            }
-            return Ok(());
-        }
     }
 }
 
@@ -159,7 +133,7 @@ pub(super) fn filter(context: &Context<'_>, job: &Job, delimiter: u8) -> Result<
         return Err(job.moved(verdict.offset));
     }
     report.other_records = count.checked_sub(job.documents).ok_or_else(|| job.moved(0))?;
-    report.damage = records.damage.take();
+    report.damage = records.window.damage.take();
     report.bytes = out.finish().map_err(|e| job.io("writing the copy of", e))?;
     Ok(report)
 }

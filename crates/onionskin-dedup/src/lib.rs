@@ -37,6 +37,7 @@ mod shards;
 #[cfg(test)]
 pub(crate) mod testing;
 mod warc;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
