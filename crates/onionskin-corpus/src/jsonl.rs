@@ -37,13 +37,7 @@ pub(crate) fn run_range(
             return visitor.bad_record(BadRecord { source, offset: range.start, reason });
         }
     };
-    let mut parser = LineParser {
-        source,
-        options,
-        buffers: &mut scratch.json,
-        extraction: &mut scratch.extraction,
-        visitor,
-    };
+    let mut parser = LineParser::new(source, options, &mut scratch.json, &mut scratch.extraction, visitor);
     let mut reader = LineReader::new(input, range.clone(), options.max_record(), &mut scratch.lines);
     // Lines are lent one at a time, and errors have no offset of their own: that of the last line
     // is near enough.
@@ -79,13 +73,7 @@ pub(crate) fn run_block(
     scratch: &mut Scratch,
     visitor: &mut dyn Visitor,
 ) {
-    let mut parser = LineParser {
-        source,
-        options,
-        buffers: &mut scratch.json,
-        extraction: &mut scratch.extraction,
-        visitor,
-    };
+    let mut parser = LineParser::new(source, options, &mut scratch.json, &mut scratch.extraction, visitor);
     let too_large = || BadReason::TooLarge { limit: options.max_record_bytes };
     for &offset in &block.too_long {
         parser.bad(offset, too_large());
@@ -111,7 +99,17 @@ struct LineParser<'a> {
     visitor: &'a mut dyn Visitor,
 }
 
-impl LineParser<'_> {
+impl<'a> LineParser<'a> {
+    fn new(
+        source: u32,
+        options: &'a Options,
+        buffers: &'a mut JsonBuffers,
+        extraction: &'a mut Extraction,
+        visitor: &'a mut dyn Visitor,
+    ) -> LineParser<'a> {
+        LineParser { source, options, buffers, extraction, visitor }
+    }
+
     fn bad(&mut self, offset: u64, reason: BadReason) {
         self.visitor.bad_record(BadRecord { source: self.source, offset, reason });
     }
