@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
-use onionskin::{ScanParams, Survivor};
+use onionskin::{ScanParams, SimilarParams, Survivor};
 use onionskin_core::{Chunking, FeatureFilter, Recipe};
 use onionskin_corpus::{Format, Options};
 use onionskin_extract::PdfTool;
@@ -266,6 +266,30 @@ pub(crate) struct ResourceArgs {
     pub threads: Option<u16>,
 }
 
+/// How pairs become clusters.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClusterArgs {
+    /// centred (every member is similar to the centre) or transitive (everything that is
+    /// connected).
+    #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
+    pub cluster: Clustering,
+    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or
+    /// prefer:A,B,... with beginnings of URLs, host names or names of inputs.
+    #[arg(long, default_value = "smallest", value_name = "RULE")]
+    pub keep: Survivor,
+    /// Do not measure on a sample how much was found.
+    #[arg(long)]
+    pub no_recall: bool,
+}
+
+impl ClusterArgs {
+    pub fn apply(&self, params: &mut SimilarParams) {
+        params.clustering = self.cluster;
+        params.survivor = self.keep.clone();
+        params.measure_recall = !self.no_recall;
+    }
+}
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct SimilarArgs {
     /// The folder of the atlas.
@@ -309,17 +333,8 @@ pub(crate) struct SimilarArgs {
     /// How many subcollections documents are dealt out to, by chance.
     #[arg(long, value_name = "M", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..))]
     pub of: Option<u32>,
-    /// centred (every member is similar to the centre) or transitive (everything that is
-    /// connected).
-    #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
-    pub cluster: Clustering,
-    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or
-    /// prefer:A,B,... with beginnings of URLs, host names or names of inputs.
-    #[arg(long, default_value = "smallest", value_name = "RULE")]
-    pub keep: Survivor,
-    /// Do not measure on a sample how much was found.
-    #[arg(long)]
-    pub no_recall: bool,
+    #[command(flatten)]
+    pub clusters: ClusterArgs,
     /// Leave pairs and clusters as they are, and only note for `report` which documents are copies
     /// at this level.
     #[arg(long)]

@@ -13,7 +13,7 @@ use onionskin_store::MemoryBudget;
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
 use crate::commands::similar::parse_number_or_share;
-use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
+use crate::output::{bytes, grouped, print_summary, seconds, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -99,15 +99,8 @@ fn shards(text: &str) -> Result<Shards, String> {
 
 pub(crate) fn run(args: &DedupArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args)?;
-    let bar = Bar::new(global);
-    let result = dedup(&params, &bar);
-    bar.finish();
-    let summary = result?;
-    if global.json {
-        print_tagged("dedup", &summary)?;
-    } else {
-        print(&describe(&summary, &params))?;
-    }
+    let summary = Bar::new(global).during(|bar| dedup(&params, bar))?;
+    print_summary(global, "dedup", &summary, |summary| describe(summary, &params))?;
     Ok(Exit::Done)
 }
 

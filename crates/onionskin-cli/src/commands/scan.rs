@@ -9,20 +9,13 @@ use onionskin_store::MemoryBudget;
 
 use crate::Exit;
 use crate::args::{Global, ReadingArgs, ScanArgs};
-use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
+use crate::output::{Counts, bytes, grouped, print_summary, seconds};
 use crate::progress::Bar;
 
 pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args);
-    let bar = Bar::new(global);
-    let result = scan(&params, &bar);
-    bar.finish();
-    let summary = result?;
-    if global.json {
-        print_tagged("scan", &summary)?;
-    } else {
-        print(&describe(&summary))?;
-    }
+    let summary = Bar::new(global).during(|bar| scan(&params, bar))?;
+    print_summary(global, "scan", &summary, describe)?;
     if summary.documents == 0 && summary.bad_record_count() > 0 {
         warn_of_nothing(&summary);
         return Ok(Exit::No);
@@ -79,22 +72,17 @@ const SHOWN: usize = 10;
 
 /// The summary for people.
 pub(crate) fn describe(summary: &ScanSummary) -> String {
-    let mut seen = table(&["seen", "number"]);
-    let mut row = |name: &str, value: u64| {
-        seen.add_row([name.to_owned(), grouped(value)]);
-    };
-    row("documents", summary.documents);
-    row("  of them empty", summary.empty_documents);
+    let mut seen = Counts::new("seen");
+    seen.row("documents", summary.documents);
+    seen.row("  of them empty", summary.empty_documents);
     if summary.revisits > 0 {
-        row("  of them revisits", summary.revisits);
+        seen.row("  of them revisits", summary.revisits);
     }
-    row("words", summary.tokens);
-    row("sites", summary.sites);
-    row("links in pages", summary.links_found);
-    row("links between documents", summary.links);
-    for (chunking, count) in &summary.chunks {
-        row(&format!("chunks {chunking}"), *count);
-    }
+    seen.row("words", summary.tokens);
+    seen.row("sites", summary.sites);
+    seen.row("links in pages", summary.links_found);
+    seen.row("links between documents", summary.links);
+    seen.rows("chunks ", &summary.chunks);
     let mut text = format!("{seen}\n");
     for (reason, count) in &summary.skipped {
         let _ = writeln!(text, "passed over: {} × {reason}", grouped(*count));

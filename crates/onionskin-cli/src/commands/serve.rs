@@ -101,9 +101,8 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
 pub(crate) fn index(atlas: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Result<()> {
     let atlas = Atlas::open(atlas)?;
     let texts = TextsParams { base: None, pdf_worker: super::pdf_worker() };
-    let bar = Bar::new(global);
-    let result = Index::open_or_build(&atlas, &BuildParams { texts, memory, folder: None }, &bar);
-    bar.finish();
+    let result = Bar::new(global)
+        .during(|bar| Index::open_or_build(&atlas, &BuildParams { texts, memory, folder: None }, bar));
     if let (_, Some(built)) = result? {
         warn_of_lost(&built.lost, global);
     }

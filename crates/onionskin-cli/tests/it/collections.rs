@@ -6,20 +6,8 @@ use crate::util::{Dir, assert_same_files, files, kills, run_through_kills};
 
 fn crawled(pages: &str) -> Dir {
     let dir = Dir::new();
-    let generate = [
-        "generate",
-        "mirrors",
-        "--pages",
-        pages,
-        "--format",
-        "warc",
-        "-o",
-        "web",
-        "--truth",
-        "truth.jsonl",
-        "-q",
-    ];
-    assert_eq!(dir.run(&generate).code, 0);
+    let generate = format!("generate mirrors --pages {pages} --format warc -o web --truth truth.jsonl -q");
+    assert_eq!(dir.line(&generate).code, 0);
     assert_eq!(dir.run(&["scan", "web", "-o", "atlas", "-q"]).code, 0);
     assert_eq!(dir.run(&["similar", "atlas", "--threshold", "0.8", "--no-recall", "-q"]).code, 0);
     dir

@@ -51,25 +51,19 @@ fn what_was_planted_is_found() {
 fn every_method_says_what_it_found() {
     let dir = generated("demo", "600");
     for (arguments, said) in [
-        (&["similar", "atlas"] as &[&str], "recall of pairs"),
-        (&["similar", "atlas", "--method", "exact"], "exact copies"),
-        (&["similar", "atlas", "--preset", "sgm98-4"], "near pairs, verified"),
-        (&["similar", "atlas", "--preset", "sgm98-2", "--engine", "iceberg"], "near pairs, verified"),
-        (
-            &["similar", "atlas", "--method", "overlap", "--chunking", "sp", "--threshold", "2"],
-            "near pairs, verified",
-        ),
-        (&["similar", "atlas", "--method", "paragraphs"], "near-duplicates at 70 %"),
-        (&["similar", "atlas", "--bands", "12x7", "--threshold", "0.85"], "the filter 12x7r1"),
-        (&["similar", "atlas", "--filter", "6x14r2"], "hint: that is few"),
-        (
-            &["similar", "atlas", "--cluster", "transitive", "--keep", "longest"],
-            "lowest resemblance to a centre",
-        ),
+        ("similar atlas", "recall of pairs"),
+        ("similar atlas --method exact", "exact copies"),
+        ("similar atlas --preset sgm98-4", "near pairs, verified"),
+        ("similar atlas --preset sgm98-2 --engine iceberg", "near pairs, verified"),
+        ("similar atlas --method overlap --chunking sp --threshold 2", "near pairs, verified"),
+        ("similar atlas --method paragraphs", "near-duplicates at 70 %"),
+        ("similar atlas --bands 12x7 --threshold 0.85", "the filter 12x7r1"),
+        ("similar atlas --filter 6x14r2", "hint: that is few"),
+        ("similar atlas --cluster transitive --keep longest", "lowest resemblance to a centre"),
     ] {
-        let outcome = dir.run(arguments);
-        assert_eq!(outcome.code, 0, "{arguments:?}: {}", outcome.stderr);
-        assert!(outcome.stdout.contains(said), "{arguments:?}: {}", outcome.stdout);
+        let outcome = dir.line(arguments);
+        assert_eq!(outcome.code, 0, "{arguments}: {}", outcome.stderr);
+        assert!(outcome.stdout.contains(said), "{arguments}: {}", outcome.stdout);
         assert_eq!(dir.run(&["verify", "atlas", "--deep", "-q"]).code, 0);
     }
 }
@@ -78,45 +72,39 @@ fn every_method_says_what_it_found() {
 fn mistakes_are_told() {
     let dir = generated("short", "50");
     for (arguments, said) in [
-        (&["similar", "nowhere"] as &[&str], "nowhere"),
-        (&["similar", "atlas", "--threshold", "2"], "as in 0.9 or 90%"),
-        (&["similar", "atlas", "--method", "magic"], "exact, overlap, resemblance, paragraphs"),
-        (&["similar", "atlas", "--method", "overlap", "--threshold", "0.9"], "a number of chunks"),
-        (&["similar", "atlas", "--method", "overlap", "--chunking", "w4"], "--threshold"),
+        ("similar nowhere", "nowhere"),
+        ("similar atlas --threshold 2", "as in 0.9 or 90%"),
+        ("similar atlas --method magic", "exact, overlap, resemblance, paragraphs"),
+        ("similar atlas --method overlap --threshold 0.9", "a number of chunks"),
+        ("similar atlas --method overlap --chunking w4", "--threshold"),
+        ("similar atlas --method overlap --chunking para --threshold 3", "scan again with a recipe"),
+        ("similar atlas --method exact --exact", "belong to the method resemblance"),
+        ("similar atlas --engine magic", "sort, iceberg, prefix"),
+        ("similar atlas --keep best", "most-linked"),
+        ("similar atlas --cluster round", "transitive, centred"),
+        ("similar atlas --filter 60x60r2", "minima for the filter"),
+        ("similar atlas --bands many", "20x5"),
+        ("similar atlas --memory 1M", "at least 128M"),
+        ("similar atlas --iterations 1", "--of"),
+        ("similar atlas --of 5", "--iterations"),
+        ("similar atlas --iterations 6 --of 5", "at most what --of says, 5, not 6"),
+        ("similar atlas --iterations 0 --of 5", "0 is not in 1.."),
         (
-            &["similar", "atlas", "--method", "overlap", "--chunking", "para", "--threshold", "3"],
-            "scan again with a recipe",
-        ),
-        (&["similar", "atlas", "--method", "exact", "--exact"], "belong to the method resemblance"),
-        (&["similar", "atlas", "--engine", "magic"], "sort, iceberg, prefix"),
-        (&["similar", "atlas", "--keep", "best"], "most-linked"),
-        (&["similar", "atlas", "--cluster", "round"], "transitive, centred"),
-        (&["similar", "atlas", "--filter", "60x60r2"], "minima for the filter"),
-        (&["similar", "atlas", "--bands", "many"], "20x5"),
-        (&["similar", "atlas", "--memory", "1M"], "at least 128M"),
-        (&["similar", "atlas", "--iterations", "1"], "--of"),
-        (&["similar", "atlas", "--of", "5"], "--iterations"),
-        (&["similar", "atlas", "--iterations", "6", "--of", "5"], "at most what --of says, 5, not 6"),
-        (&["similar", "atlas", "--iterations", "0", "--of", "5"], "0 is not in 1.."),
-        (
-            &["similar", "atlas", "--iterations", "1", "--of", "5", "--method", "overlap"],
+            "similar atlas --iterations 1 --of 5 --method overlap",
             "belong to the method paragraphs, not to overlap",
         ),
         (
-            &["similar", "atlas", "--iterations", "1", "--of", "5", "--method", "resemblance"],
+            "similar atlas --iterations 1 --of 5 --method resemblance",
             "belong to the method paragraphs, not to resemblance",
         ),
-        (&["similar", "atlas", "--iterations", "1", "--of", "5", "--threshold", "0.5"], "no --threshold"),
-        (&["similar", "atlas", "--iterations", "1", "--of", "5", "--exact"], "not to paragraphs"),
-        (
-            &["similar", "atlas", "--iterations", "1", "--of", "5", "--preset", "sgm98-4"],
-            "cannot be used with",
-        ),
-        (&["similar", "atlas", "--iterations", "1", "--of", "5", "--for-report"], "no level for reports"),
+        ("similar atlas --iterations 1 --of 5 --threshold 0.5", "no --threshold"),
+        ("similar atlas --iterations 1 --of 5 --exact", "not to paragraphs"),
+        ("similar atlas --iterations 1 --of 5 --preset sgm98-4", "cannot be used with"),
+        ("similar atlas --iterations 1 --of 5 --for-report", "no level for reports"),
     ] {
-        let outcome = dir.run(arguments);
-        assert_eq!(outcome.code, 2, "{arguments:?}: {}", outcome.stdout);
-        assert!(outcome.stderr.contains(said), "{arguments:?}: {}", outcome.stderr);
+        let outcome = dir.line(arguments);
+        assert_eq!(outcome.code, 2, "{arguments}: {}", outcome.stdout);
+        assert!(outcome.stderr.contains(said), "{arguments}: {}", outcome.stderr);
     }
 }
 
