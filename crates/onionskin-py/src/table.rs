@@ -8,9 +8,8 @@ use onionskin_store::table::TableReader;
 use onionskin_store::{Atlas, Table, TableName};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 
-use crate::arrow::{Batches, schema_capsule, stream_capsule};
+use crate::arrow::{AskedFor, Batches, Capsule, schema_capsule, stream_capsule};
 use crate::error::failed;
 
 /// The manifest of an atlas, as JSON.
@@ -98,17 +97,12 @@ impl TableScan {
         self.files.clone()
     }
 
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Capsule<'py> {
         schema_capsule(py, &self.schema)
     }
 
     #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        // Another type may be asked for, but need not be given.
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<AskedFor>) -> Capsule<'py> {
         drop(requested_schema);
         stream_capsule(py, Box::new(Batches::new(Arc::clone(&self.schema), self.batches())))
     }

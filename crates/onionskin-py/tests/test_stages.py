@@ -9,14 +9,13 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import words_of
+from conftest import turns_of_another_thread, words_of
 
 import onionskin
 
@@ -247,20 +246,5 @@ except KeyboardInterrupt:
 
 def test_the_interpreter_is_free_during_a_scan(tmp_path: Path) -> None:
     web = big_input(tmp_path / "big.jsonl", 20)
-    counted = 0
-    done = threading.Event()
-
-    def count() -> None:
-        nonlocal counted
-        while not done.is_set():
-            counted += 1
-            time.sleep(0.001)
-
-    other = threading.Thread(target=count)
-    other.start()
-    start = time.perf_counter()
-    onionskin.scan(web, tmp_path / "atlas", threads=1)
-    took = time.perf_counter() - start
-    done.set()
-    other.join()
+    counted, took = turns_of_another_thread(lambda: onionskin.scan(web, tmp_path / "atlas", threads=1), pause=0.001)
     assert counted > took / 0.05, (counted, took)

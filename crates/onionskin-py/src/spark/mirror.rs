@@ -178,6 +178,16 @@ pub(super) fn collections(data: &Bound<'_, PyAny>, merge: &str, single_site: boo
     Ok(MadeRows(made.map_err(refused)?))
 }
 
+/// Numbers of a row, under the names of their fields.
+macro_rules! sizes {
+    ($row:ident: $($field:ident),+) => { [$((stringify!($field), $row.$field as i64)),+] };
+}
+
+/// Words of a row, likewise.
+macro_rules! words {
+    ($row:ident: $($field:ident),+) => { [$((stringify!($field), Some($row.$field.as_str()))),+] };
+}
+
 /// Rows of the three tables side by side.
 #[derive(Default)]
 struct CollectionRows {
@@ -241,41 +251,19 @@ impl CollectionRows {
         let group = &collection.group;
         let home = [("component", component), ("nth", nth)];
         let mut numbers = home.to_vec();
-        numbers.extend([
-            ("replicas", group.replicas as i64),
-            ("slots", group.slots as i64),
-            ("sites", group.sites as i64),
-            ("pages", group.pages as i64),
-            ("bytes", group.bytes as i64),
-            ("duplicate_pages", group.duplicate_pages as i64),
-            ("duplicate_bytes", group.duplicate_bytes as i64),
-        ]);
-        let texts = [
-            ("kind", Some(group.kind.as_str())),
-            ("name", Some(group.name.as_str())),
-            ("evidence", Some(group.evidence.as_str())),
-        ];
+        numbers.extend(sizes!(
+            group: replicas, slots, sites, pages, bytes, duplicate_pages, duplicate_bytes
+        ));
+        let texts = words!(group: kind, name, evidence);
         self.row(0, &numbers, &texts, &[("is_noise", group.is_noise)], None);
         for (replica, site, root) in &collection.replicas {
             let mut numbers = home.to_vec();
-            numbers.extend([
-                ("replica", replica.replica.into()),
-                ("site", *site),
-                ("root_doc", *root),
-                ("pages", replica.pages as i64),
-                ("copies", replica.copies as i64),
-                ("changed", replica.changed as i64),
-                ("added", replica.added as i64),
-                ("missing", replica.missing as i64),
-                ("virtual_pages", replica.virtual_pages as i64),
-                ("bytes", replica.bytes as i64),
-            ]);
-            let texts = [
-                ("root_url", replica.root_url.as_deref()),
-                ("folder", Some(replica.folder.as_str())),
-                ("kind", Some(replica.kind.as_str())),
-                ("newer", Some(replica.newer.as_str())),
-            ];
+            numbers.extend([("replica", replica.replica.into()), ("site", *site), ("root_doc", *root)]);
+            numbers.extend(sizes!(
+                replica: pages, copies, changed, added, missing, virtual_pages, bytes
+            ));
+            let mut texts = vec![("root_url", replica.root_url.as_deref())];
+            texts.extend(words!(replica: folder, kind, newer));
             let flags = [("is_principal", replica.is_principal)];
             self.row(1, &numbers, &texts, &flags, Some(replica.coverage));
         }
