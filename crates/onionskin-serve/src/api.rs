@@ -13,6 +13,7 @@ pub(crate) mod search;
 pub(crate) mod seen;
 pub(crate) mod server;
 
+use axum::Json;
 use axum::body::Bytes;
 use utoipa::OpenApi;
 use utoipa::openapi::content::Content;
@@ -22,8 +23,11 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement
 use utoipa::openapi::{Ref, RefOr, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::error::ErrorWire;
+use crate::error::{ErrorWire, ServeError};
 use crate::state::AppState;
+
+/// An answer, or why there is none.
+pub(crate) type Answer<T> = Result<Json<T>, ServeError>;
 
 /// The document, once as it is sent and once to look into.
 pub(crate) struct ApiDocument {

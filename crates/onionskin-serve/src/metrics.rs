@@ -146,12 +146,9 @@ impl Metrics {
             "Requests answered, by route and status",
             metrics.requests.clone(),
         );
-        registry.register_with_unit(
-            "http_request_duration",
-            "From the headers of a request to the beginning of its answer",
-            Unit::Seconds,
-            metrics.durations.clone(),
-        );
+        let answering = "From the headers of a request to the beginning of its answer";
+        let durations = metrics.durations.clone();
+        registry.register_with_unit("http_request_duration", answering, Unit::Seconds, durations);
         registry.register("http_requests_in_flight", "Requests not yet answered", metrics.in_flight.clone());
         registry.register("connections_open", "Open connections", metrics.connections.clone());
         registry.register("connections_accepted", "Connections accepted", metrics.accepted.clone());
@@ -161,11 +158,12 @@ impl Metrics {
         registry.register("seen_added", "Documents added", metrics.seen_added.clone());
         registry.register("seen_removed", "Documents removed", metrics.seen_removed.clone());
         registry.register("seen_commits", "Batches made safe", metrics.seen_syncs.clone());
+        let commits = metrics.seen_commit.clone();
         registry.register_with_unit(
             "seen_commit_duration",
             "Time to make a batch safe",
             Unit::Seconds,
-            metrics.seen_commit.clone(),
+            commits,
         );
         registry.register("seen_documents", "Documents in the index", metrics.seen_documents.clone());
         Metrics { registry: std::sync::Mutex::new(registry), ..metrics }

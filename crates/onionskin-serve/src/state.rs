@@ -180,6 +180,16 @@ impl AppState {
         &self.0.api
     }
 
+    /// Runs something that reads the atlas, as [`AppState::work`] does.
+    pub async fn read<T, F>(&self, read: F) -> Result<T, ServeError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Library) -> Result<T, ServeError> + Send + 'static,
+    {
+        let library = Arc::clone(self.library()?);
+        self.work(move || read(&library)).await?
+    }
+
     /// Runs something that computes or reads files, on a thread that may block. At most `threads`
     /// of them run at a time and `queue` wait; more are refused. When the caller goes away the work
     /// goes on, and its thread is taken until it ends. A panic in it is one of the handler.

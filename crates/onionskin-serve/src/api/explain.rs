@@ -1,7 +1,5 @@
 //! Why two documents are similar, as JSON.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Query, State};
 use onionskin::explain::{Explanation as Explained, Numbers, PassageFields, Texts};
@@ -10,7 +8,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Answer;
 use crate::error::ServeError;
+use crate::library::Library;
 use crate::state::AppState;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -64,18 +64,14 @@ impl From<&Explained> for Explanation {
 /// Why two documents are similar, or not. Offsets of passages are in characters (Unicode scalar
 /// values).
 #[utoipa::path(get, path = "/api/v1/explain", tag = "atlas", params(PairAsked), responses((status = 200, description = "Everything that speaks for or against it", body = Explanation)))]
-async fn explain(
-    State(state): State<AppState>,
-    Query(asked): Query<PairAsked>,
-) -> Result<Json<Explanation>, ServeError> {
-    let library = Arc::clone(state.library()?);
-    let work = move || {
+async fn explain(State(state): State<AppState>, Query(asked): Query<PairAsked>) -> Answer<Explanation> {
+    let work = move |library: &Library| {
         let meant = |text: &str| {
             let none = || ServeError::not_found(format!("no document is called {text:?}"));
             library.meant(text)?.ok_or_else(none)
         };
         let (a, b) = (meant(&asked.a)?, meant(&asked.b)?);
-        Ok::<_, ServeError>(Explanation::from(&library.explain(a, b)?))
+        Ok(Explanation::from(&library.explain(a, b)?))
     };
-    Ok(Json(state.work(work).await??))
+    state.read(work).await.map(Json)
 }

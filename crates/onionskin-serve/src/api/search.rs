@@ -11,6 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Answer;
 use crate::error::ServeError;
 use crate::state::AppState;
 
@@ -129,10 +130,7 @@ struct FragmentWire {
 
 /// Pages with some words, copies folded: one result a collection, cluster or text.
 #[utoipa::path(get, path = "/api/v1/search", tag = "atlas", params(Asked), responses((status = 200, description = "What was found", body = ResultsWire)))]
-async fn search(
-    State(state): State<AppState>,
-    Query(asked): Query<Asked>,
-) -> Result<Json<ResultsWire>, ServeError> {
+async fn search(State(state): State<AppState>, Query(asked): Query<Asked>) -> Answer<ResultsWire> {
     let library = Arc::clone(state.library()?);
     let query: SearchQuery = asked
         .q

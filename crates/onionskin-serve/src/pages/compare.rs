@@ -1,7 +1,5 @@
 //! Two pages side by side, with what they share.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::Router;
 use axum::extract::{Query, State};
@@ -10,7 +8,7 @@ use onionskin::explain::{Block, Comparison, Explanation, Side, Stretch};
 use serde::Deserialize;
 
 use crate::error::ServeError;
-use crate::layout::{Chrome, Page, Section, grouped};
+use crate::layout::{Chrome, Page, Rendered, Section, grouped};
 use crate::library::Library;
 use crate::state::AppState;
 use crate::view::{DocLine, percent};
@@ -89,13 +87,9 @@ struct Sides {
     is_cut: bool,
 }
 
-async fn compare(
-    State(state): State<AppState>,
-    Query(asked): Query<Asked>,
-) -> Result<Page<ComparePage>, ServeError> {
-    let library = Arc::clone(state.library()?);
+async fn compare(State(state): State<AppState>, Query(asked): Query<Asked>) -> Rendered<ComparePage> {
     let chrome = Chrome::new(&state, Section::Clusters, "Two pages side by side");
-    Ok(Page(state.work(move || show(&library, chrome, asked)).await??))
+    state.read(move |library| show(library, chrome, asked)).await.map(Page)
 }
 
 fn show(library: &Library, chrome: Chrome, asked: Asked) -> Result<ComparePage, ServeError> {

@@ -58,9 +58,8 @@ struct DownloadsPage {
 }
 
 async fn downloads(State(state): State<AppState>) -> Result<Page<DownloadsPage>, ServeError> {
-    let library = Arc::clone(state.library()?);
     let chrome = Chrome::new(&state, Section::Downloads, "Downloads");
-    let work = move || {
+    let work = move |library: &Library| {
         let manifest = library.atlas().manifest();
         let tables = manifest.tables.iter().map(|(name, table)| TableLines {
             name: name.to_string(),
@@ -70,14 +69,14 @@ async fn downloads(State(state): State<AppState>) -> Result<Page<DownloadsPage>,
         });
         let has_collections = library.atlas().has(&TableName::CollectionGroups);
         let formats = Format::ALL.iter().filter(|_| has_collections);
-        DownloadsPage {
+        Ok(DownloadsPage {
             chrome,
             tables: tables.collect(),
             formats: formats.map(|format| (format.name(), format.file_name())).collect(),
-            report: report_files(&library),
-        }
+            report: report_files(library),
+        })
     };
-    Ok(Page(state.work(work).await?))
+    state.read(work).await.map(Page)
 }
 
 fn file_line(table: &str, at: usize, file: &onionskin_store::manifest::FileEntry) -> FileLine {
