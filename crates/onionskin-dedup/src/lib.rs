@@ -428,29 +428,7 @@ fn threshold_rule(by_overlap: bool) -> &'static str {
     }
 }
 
-impl From<AtlasError> for DedupError {
-    fn from(error: AtlasError) -> DedupError {
-        DedupError::Atlas(Box::new(error))
-    }
-}
-
-impl From<TableError> for DedupError {
-    fn from(error: TableError) -> DedupError {
-        DedupError::Table(Box::new(error))
-    }
-}
-
-impl From<SortError> for DedupError {
-    fn from(error: SortError) -> DedupError {
-        DedupError::Sort(Box::new(error))
-    }
-}
-
-impl From<IoError> for DedupError {
-    fn from(error: IoError) -> DedupError {
-        DedupError::Io(Box::new(error))
-    }
-}
+onionskin_store::boxed_sources!(DedupError: Atlas(AtlasError), Table(TableError), Sort(SortError), Io(IoError));
 
 /// A line of the lists, on an average that errs on the high side.
 const LIST_BYTES: u64 = 400;

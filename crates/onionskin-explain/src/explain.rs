@@ -99,17 +99,7 @@ fn near_hint(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("\nhint: did you mean {}?", near.join(", or ")) }
 }
 
-impl From<AtlasError> for ExplainError {
-    fn from(error: AtlasError) -> ExplainError {
-        Box::new(error).into()
-    }
-}
-
-impl From<TableError> for ExplainError {
-    fn from(error: TableError) -> ExplainError {
-        Box::new(error).into()
-    }
-}
+onionskin_store::boxed_sources!(ExplainError: Atlas(AtlasError), Table(TableError));
 
 /// A document, as the atlas knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

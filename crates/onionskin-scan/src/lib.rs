@@ -236,12 +236,7 @@ pub enum ScanError {
     },
 }
 
-impl From<StagingError> for ScanError {
-    fn from(error: StagingError) -> ScanError {
-        // Boxed, so that the many results on the way are small.
-        ScanError::Staging(Box::new(error))
-    }
-}
+onionskin_store::boxed_sources!(ScanError: Staging(StagingError));
 
 /// Scans the inputs into an atlas, or resumes an interrupted run of the same scan.
 pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary, ScanError> {

@@ -106,17 +106,7 @@ pub enum SearchError {
     },
 }
 
-impl From<AtlasError> for SearchError {
-    fn from(error: AtlasError) -> SearchError {
-        Box::new(error).into()
-    }
-}
-
-impl From<TableError> for SearchError {
-    fn from(error: TableError) -> SearchError {
-        Box::new(error).into()
-    }
-}
+onionskin_store::boxed_sources!(SearchError: Atlas(AtlasError), Table(TableError));
 
 #[cfg(test)]
 mod testing;

@@ -146,11 +146,7 @@ pub enum RunError {
     },
 }
 
-impl From<ReportError> for RunError {
-    fn from(error: ReportError) -> RunError {
-        RunError::Report(Box::new(error))
-    }
-}
+onionskin_store::boxed_sources!(RunError: Report(ReportError));
 
 /// Does the whole job, or what is left of it after an earlier run of the same.
 pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, RunError> {

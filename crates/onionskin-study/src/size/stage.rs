@@ -239,11 +239,7 @@ impl std::fmt::Display for Remedy {
     }
 }
 
-impl From<AtlasError> for SizeError {
-    fn from(error: AtlasError) -> SizeError {
-        SizeError::Atlas(Box::new(error))
-    }
-}
+onionskin_store::boxed_sources!(SizeError: Atlas(AtlasError));
 
 /// What kind of member a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
