@@ -40,12 +40,6 @@ pub struct Unit {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
-    /// The source is not there, or not what it was when the inputs were planned.
-    #[error(transparent)]
-    Discover(#[from] DiscoverError),
-    /// There are not so many tasks.
-    #[error(transparent)]
-    Resume(#[from] ResumeError),
     /// It was there when the inputs were planned.
     #[error("{input} has no source {nth} any more")]
     Gone {
@@ -62,6 +56,12 @@ pub enum UnitError {
         /// What the panic said.
         message: String,
     },
+    /// The source is not there, or not what it was when the inputs were planned.
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    /// There are not so many tasks.
+    #[error(transparent)]
+    Resume(#[from] ResumeError),
 }
 
 /// Plans the inputs: sources in the order of a scan, those that can be split in units of some

@@ -124,6 +124,14 @@ impl Serialize for RunSummary {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
+    /// Too little memory to begin.
+    #[error("a run needs at least {least} of memory, not {given}")]
+    TooLittleMemory {
+        /// What it was given.
+        given: MemoryBudget,
+        /// What it needs.
+        least: MemoryBudget,
+    },
     /// The scan.
     #[error(transparent)]
     Scan(#[from] ScanError),
@@ -136,14 +144,6 @@ pub enum RunError {
     /// The atlas cannot be read.
     #[error(transparent)]
     Atlas(#[from] AtlasError),
-    /// Too little memory to begin.
-    #[error("a run needs at least {least} of memory, not {given}")]
-    TooLittleMemory {
-        /// What it was given.
-        given: MemoryBudget,
-        /// What it needs.
-        least: MemoryBudget,
-    },
 }
 
 onionskin_store::boxed_sources!(RunError: Report(ReportError));
