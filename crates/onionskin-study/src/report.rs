@@ -124,6 +124,17 @@ impl Table {
         }
     }
 
+    /// A table with all its rows.
+    pub fn of<const N: usize>(
+        id: &str,
+        title: &str,
+        columns: [&str; N],
+        rows: impl IntoIterator<Item = [Cell; N]>,
+    ) -> Table {
+        let rows = rows.into_iter().map(Vec::from).collect();
+        Table { rows, ..Table::new(id, title, &columns) }
+    }
+
     /// The same, shown when asked to.
     pub fn folded(mut self) -> Table {
         self.folded = true;

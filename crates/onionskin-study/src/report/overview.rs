@@ -139,23 +139,10 @@ fn at_a_glance(findings: &Findings) -> Section {
             grouped(cross)
         ));
     }
-    let columns = [
-        "Level",
-        "Documents",
-        "Clusters",
-        "Duplicates",
-        "Duplicates, %",
-        "Unique",
-        "On the same site",
-        "On other sites",
-        "Bytes in duplicates",
-        "Largest cluster",
-    ];
-    let mut table = Table::new("levels", "Duplicates at each level of likeness", &columns);
-    for level in &findings.levels {
+    let rows = findings.levels.iter().map(|level| {
         let whole = &level.counts.whole;
         let (same, cross) = by_site(level);
-        table.row([
+        [
             level.title.clone().into(),
             whole.documents.into(),
             whole.clusters.into(),
@@ -166,9 +153,25 @@ fn at_a_glance(findings: &Findings) -> Section {
             cross.into(),
             Cell::Bytes(level.counts.duplicate_bytes),
             whole.sizes.last_key_value().map(|(size, _)| *size).into(),
-        ]);
-    }
-    section.table(table);
+        ]
+    });
+    section.table(Table::of(
+        "levels",
+        "Duplicates at each level of likeness",
+        [
+            "Level",
+            "Documents",
+            "Clusters",
+            "Duplicates",
+            "Duplicates, %",
+            "Unique",
+            "On the same site",
+            "On other sites",
+            "Bytes in duplicates",
+            "Largest cluster",
+        ],
+        rows,
+    ));
     section.say("A duplicate is a document of a cluster that is not its original, the smallest one. Documents without a text are not counted.");
     section
 }

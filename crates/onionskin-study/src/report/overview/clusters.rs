@@ -158,19 +158,8 @@ fn same_site_or_not(section: &mut Section, level: &Level) {
         percent(share(large.one_site, large.clusters))
     );
     section.show("one-site", Figure::Bars(figure), sentence);
-    let columns = [
-        "Size",
-        "Clusters",
-        "Documents",
-        "On one site",
-        "On one site, %",
-        "Duplicates on the same site",
-        "Duplicates on other sites",
-    ];
-    let mut table =
-        Table::new("one-site", &format!("Clusters on one site or several: {}", level.title), &columns);
-    for (name, class) in names.iter().zip(classes) {
-        table.row([
+    let rows = names.iter().zip(classes).map(|(name, class)| {
+        [
             name.clone().into(),
             class.clusters.into(),
             class.documents.into(),
@@ -178,24 +167,39 @@ fn same_site_or_not(section: &mut Section, level: &Level) {
             Cell::Share(share(class.one_site, class.clusters)),
             class.same_site_duplicates.into(),
             class.cross_site_duplicates.into(),
-        ]);
-    }
-    section.table(table);
+        ]
+    });
+    section.table(Table::of(
+        "one-site",
+        &format!("Clusters on one site or several: {}", level.title),
+        [
+            "Size",
+            "Clusters",
+            "Documents",
+            "On one site",
+            "On one site, %",
+            "Duplicates on the same site",
+            "Duplicates on other sites",
+        ],
+        rows,
+    ));
 }
 
 fn largest(section: &mut Section, level: &Level) {
-    let columns = ["Documents", "Sites", "Original", "Title"];
-    let mut table =
-        Table::new("largest-clusters", &format!("The largest clusters: {}", level.title), &columns);
-    for (cluster, (url, title)) in level.counts.largest.iter().zip(&level.largest) {
-        table.row([
+    let rows = level.counts.largest.iter().zip(&level.largest).map(|(cluster, (url, title))| {
+        [
             cluster.documents.into(),
             cluster.sites.into(),
             url.clone().map_or_else(|| Cell::Text(format!("document {}", cluster.original())), Cell::Address),
             title.clone().into(),
-        ]);
-    }
-    section.table(table);
+        ]
+    });
+    section.table(Table::of(
+        "largest-clusters",
+        &format!("The largest clusters: {}", level.title),
+        ["Documents", "Sites", "Original", "Title"],
+        rows,
+    ));
 }
 
 pub(super) fn growth(findings: &Findings) -> Section {

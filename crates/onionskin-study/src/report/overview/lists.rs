@@ -32,11 +32,8 @@ pub(super) fn collections(findings: &Findings) -> Section {
         sentence += &format!(" {} smaller ones are taken for noise.", grouped(found.noise));
     }
     section.show("collections", Figure::Collections(found.points.clone()), sentence);
-    let columns =
-        ["Collection", "Principal copy", "Kind", "Copies", "Pages", "Sites", "Pages outside the principal"];
-    let mut table = Table::new("collections", "The most replicated collections", &columns);
-    for row in &found.top {
-        table.row([
+    let rows = found.top.iter().map(|row| {
+        [
             row.name.clone().into(),
             row.root.clone().map_or(Cell::None, Cell::Address),
             row.kind.clone().into(),
@@ -44,9 +41,14 @@ pub(super) fn collections(findings: &Findings) -> Section {
             row.size.into(),
             row.sites.into(),
             row.duplicate_pages.into(),
-        ]);
-    }
-    section.table(table);
+        ]
+    });
+    section.table(Table::of(
+        "collections",
+        "The most replicated collections",
+        ["Collection", "Principal copy", "Kind", "Copies", "Pages", "Sites", "Pages outside the principal"],
+        rows,
+    ));
     section
 }
 
@@ -96,21 +98,10 @@ pub(super) fn sites(findings: &Findings) -> Section {
     if findings.copied_sites.is_empty() {
         return section;
     }
-    let columns = [
-        "Site",
-        "Documents",
-        "In clusters",
-        "In clusters, %",
-        "With copies on other sites",
-        "Duplicates",
-        "Duplicates, %",
-    ];
-    let mut table =
-        Table::new("sites", &format!("Sites with the most duplicates: {}", level.title), &columns);
-    for site in &findings.copied_sites {
+    let rows = findings.copied_sites.iter().map(|site| {
         let counts = site.counts;
         let of = |n: u32| Cell::Share(share(u64::from(n), u64::from(counts.documents)));
-        table.row([
+        [
             site.host.clone().into(),
             u64::from(counts.documents).into(),
             u64::from(counts.clustered).into(),
@@ -118,9 +109,22 @@ pub(super) fn sites(findings: &Findings) -> Section {
             u64::from(counts.elsewhere).into(),
             u64::from(counts.duplicates).into(),
             of(counts.duplicates),
-        ]);
-    }
-    section.table(table);
+        ]
+    });
+    section.table(Table::of(
+        "sites",
+        &format!("Sites with the most duplicates: {}", level.title),
+        [
+            "Site",
+            "Documents",
+            "In clusters",
+            "In clusters, %",
+            "With copies on other sites",
+            "Duplicates",
+            "Duplicates, %",
+        ],
+        rows,
+    ));
     section
 }
 
@@ -144,11 +148,8 @@ pub(super) fn aliases(found: &Collections) -> Section {
     if found.rules.is_empty() {
         section.say("No rewriting of addresses was seen under which pages stay the same.");
     } else {
-        let columns = ["Rewriting", "Of", "Host", "Pairs that are copies", "Pairs seen", "From", "To"];
-        let mut table =
-            Table::new("rewritings", "Rewritings of addresses under which pages stay the same", &columns);
-        for rule in &found.rules {
-            table.row([
+        let rows = found.rules.iter().map(|rule| {
+            [
                 rule.kind.clone().into(),
                 rule.pattern.clone().into(),
                 rule.host.clone().map_or_else(|| "everywhere".into(), Cell::Text),
@@ -156,9 +157,14 @@ pub(super) fn aliases(found: &Collections) -> Section {
                 rule.checked.into(),
                 rule.from.clone().into(),
                 rule.to.clone().into(),
-            ]);
-        }
-        section.table(table);
+            ]
+        });
+        section.table(Table::of(
+            "rewritings",
+            "Rewritings of addresses under which pages stay the same",
+            ["Rewriting", "Of", "Host", "Pairs that are copies", "Pairs seen", "From", "To"],
+            rows,
+        ));
     }
     section
 }
