@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::ValueHint;
-use onionskin::dedup::{DamagedInput, Tally};
+use onionskin::dedup::DamagedInput;
 use onionskin::{DedupParams, DedupSummary, Survivor, dedup};
 use onionskin_corpus::Format;
 use onionskin_store::MemoryBudget;
@@ -122,15 +122,16 @@ fn params(args: &DedupArgs) -> anyhow::Result<DedupParams> {
 /// The summary for people.
 fn describe(summary: &DedupSummary, params: &DedupParams) -> String {
     let mut decided = table(&["", "documents", "payload"]);
-    let mut row = |name: &str, tally: Tally| {
+    for (name, tally) in [
+        ("kept", summary.kept),
+        ("removed", summary.removed),
+        ("  exact copies", summary.removed_exact),
+        ("  near copies", summary.removed_near),
+        ("  on the same site", summary.removed_same_site),
+        ("  on another site", summary.removed_cross_site),
+    ] {
         decided.add_row([name.to_owned(), grouped(tally.documents), bytes(tally.bytes)]);
-    };
-    row("kept", summary.kept);
-    row("removed", summary.removed);
-    row("  exact copies", summary.removed_exact);
-    row("  near copies", summary.removed_near);
-    row("  on the same site", summary.removed_same_site);
-    row("  on another site", summary.removed_cross_site);
+    }
     let mut text = format!("{decided}\n{} clusters", grouped(summary.clusters));
     if summary.kept_for_payload > 0 {
         let kept = grouped(summary.kept_for_payload);

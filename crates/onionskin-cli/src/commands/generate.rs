@@ -173,6 +173,14 @@ impl<W: Write> Encoder<W> {
         })
     }
 
+    fn out(&mut self) -> &mut dyn Write {
+        match self {
+            Encoder::Plain(out) => out,
+            Encoder::Gz(out) => out,
+            Encoder::Zst(out) => out,
+        }
+    }
+
     fn finish(self) -> io::Result<()> {
         match self {
             Encoder::Plain(mut out) => out.flush(),
@@ -184,18 +192,10 @@ impl<W: Write> Encoder<W> {
 
 impl<W: Write> Write for Encoder<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Encoder::Plain(out) => out.write(bytes),
-            Encoder::Gz(out) => out.write(bytes),
-            Encoder::Zst(out) => out.write(bytes),
-        }
+        self.out().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Encoder::Plain(out) => out.flush(),
-            Encoder::Gz(out) => out.flush(),
-            Encoder::Zst(out) => out.flush(),
-        }
+        self.out().flush()
     }
 }
