@@ -34,6 +34,23 @@ fn parse_some<T: FromStr<Err: Display>>(text: Option<&str>, default: T) -> PyRes
 }
 
 /// Memory and threads, as far as they are said.
+/// Functions that do a stage with the arguments they are given, and return the summary.
+macro_rules! stage_functions {
+    ($($(#[$doc:meta])* $name:ident($args:ty);)+) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        pub(crate) fn $name<'py>(
+            py: Python<'py>,
+            args: $args,
+            progress: Option<&Bound<'py, PyAny>>,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            let params = args.params()?;
+            let summary = stage(py, progress, |progress| onionskin::$name(&params, progress))?;
+            to_python(py, &summary)
+        }
+    )+};
+}
+
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Resources {
@@ -102,18 +119,6 @@ impl ScanArgs<'_> {
         self.resources.apply(&mut params.memory, &mut params.threads)?;
         Ok(params)
     }
-}
-
-/// Reads inputs into an atlas.
-#[pyfunction]
-pub(crate) fn scan<'py>(
-    py: Python<'py>,
-    args: ScanArgs<'py>,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let params = args.params()?;
-    let summary = stage(py, progress, |progress| onionskin::scan(&params, progress))?;
-    to_python(py, &summary)
 }
 
 #[derive(FromPyObject)]
@@ -210,18 +215,6 @@ impl SimilarArgs {
     }
 }
 
-/// Finds pairs and clusters.
-#[pyfunction]
-pub(crate) fn similar<'py>(
-    py: Python<'py>,
-    args: SimilarArgs,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let params = args.params()?;
-    let summary = stage(py, progress, |progress| onionskin::similar(&params, progress))?;
-    to_python(py, &summary)
-}
-
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct CollectionsArgs {
@@ -243,18 +236,6 @@ impl CollectionsArgs {
         self.resources.apply(&mut params.memory, &mut params.threads)?;
         Ok(params)
     }
-}
-
-/// Finds mirrors.
-#[pyfunction]
-pub(crate) fn collections<'py>(
-    py: Python<'py>,
-    args: CollectionsArgs,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let params = args.params()?;
-    let summary = stage(py, progress, |progress| onionskin::collections(&params, progress))?;
-    to_python(py, &summary)
 }
 
 #[derive(FromPyObject)]
@@ -285,17 +266,19 @@ impl ReportArgs {
     }
 }
 
-/// Writes the report.
-#[pyfunction]
-#[expect(clippy::result_large_err, reason = "the error of the stage, once a call")]
-pub(crate) fn report<'py>(
-    py: Python<'py>,
-    args: ReportArgs,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let params = args.params()?;
-    let summary = stage(py, progress, |progress| onionskin::report(&params, progress))?;
-    to_python(py, &summary)
+stage_functions! {
+    /// Reads inputs into an atlas.
+    scan(ScanArgs<'py>);
+
+    /// Finds pairs and clusters.
+    similar(SimilarArgs);
+
+    /// Finds mirrors.
+    collections(CollectionsArgs);
+
+    /// Writes the report.
+    #[expect(clippy::result_large_err, reason = "the error of the stage, once a call")]
+    report(ReportArgs);
 }
 
 /// The whole job: scan, similar, and collections and the report where they are wanted.
