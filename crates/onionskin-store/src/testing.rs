@@ -39,29 +39,13 @@ pub enum Fault {
 #[macro_export]
 macro_rules! fault_tests {
     ($check:ident, tears: $tears:expr) => {
-        #[test]
-        fn a_full_disk_at_any_operation_loses_nothing() {
-            $check($crate::testing::Fault::Full);
-        }
-
-        #[test]
-        fn an_input_output_error_at_any_operation_loses_nothing() {
-            $check($crate::testing::Fault::Broken);
-        }
-
-        #[test]
-        fn a_sync_that_fails_and_takes_its_pages_along_loses_nothing() {
-            $check($crate::testing::Fault::LostSync);
-        }
-
-        #[test]
-        fn a_kill_at_any_operation_loses_nothing() {
-            $check($crate::testing::Fault::Kill);
-        }
-
-        #[test]
-        fn a_power_cut_at_any_operation_loses_nothing() {
-            $check($crate::testing::Fault::PowerCut);
+        $crate::fault_tests! {
+            $check:
+            a_full_disk_at_any_operation_loses_nothing => Full,
+            an_input_output_error_at_any_operation_loses_nothing => Broken,
+            a_sync_that_fails_and_takes_its_pages_along_loses_nothing => LostSync,
+            a_kill_at_any_operation_loses_nothing => Kill,
+            a_power_cut_at_any_operation_loses_nothing => PowerCut,
         }
 
         /// Anything that was not synced may be there or not, in parts.
@@ -72,6 +56,12 @@ macro_rules! fault_tests {
             }
         }
     };
+    ($check:ident: $($name:ident => $fault:ident,)+) => {$(
+        #[test]
+        fn $name() {
+            $check($crate::testing::Fault::$fault);
+        }
+    )+};
 }
 
 impl Fault {
