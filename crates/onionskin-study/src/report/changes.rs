@@ -194,20 +194,16 @@ fn pages(changes: &Changes) -> Section {
             fate.copied.into(),
         ]
     });
-    section.table(Table::of(
-        "pages",
-        "Pages of the two crawls",
-        [
-            "Pages",
-            "Number",
-            "Of the earlier crawl",
-            "Of the later crawl",
-            "Text known elsewhere",
-            "Without a text",
-            "In clusters",
-        ],
-        kept.into_iter().chain(fates),
-    ));
+    let columns = [
+        "Pages",
+        "Number",
+        "Of the earlier crawl",
+        "Of the later crawl",
+        "Text known elsewhere",
+        "Without a text",
+        "In clusters",
+    ];
+    section.table(Table::of("pages", "Pages of the two crawls", columns, kept.into_iter().chain(fates)));
     section
 }
 
@@ -304,12 +300,8 @@ fn sites(changes: &Changes) -> Section {
     let rows = changes.sites.iter().map(|site| {
         [site.host.clone().into(), site.before.into(), site.after.into(), site.new.into(), site.gone.into()]
     });
-    section.table(Table::of(
-        "sites",
-        "Sites with most changes",
-        ["Site", "Pages before", "Pages now", "New", "Gone"],
-        rows,
-    ));
+    let columns = ["Site", "Pages before", "Pages now", "New", "Gone"];
+    section.table(Table::of("sites", "Sites with most changes", columns, rows));
     section
 }
 
@@ -335,12 +327,8 @@ fn mirrors(changes: &Changes) -> Section {
                 (*pages).into(),
             ]
         });
-        section.table(Table::of(
-            "mirrors",
-            "Copies of collections",
-            ["What became of it", "Root of the copy", "Principal copy", "Kind", "Pages"],
-            rows,
-        ));
+        let columns = ["What became of it", "Root of the copy", "Principal copy", "Kind", "Pages"];
+        section.table(Table::of("mirrors", "Copies of collections", columns, rows));
     }
     section
 }

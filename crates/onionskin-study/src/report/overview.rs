@@ -155,23 +155,19 @@ fn at_a_glance(findings: &Findings) -> Section {
             whole.sizes.last_key_value().map(|(size, _)| *size).into(),
         ]
     });
-    section.table(Table::of(
-        "levels",
-        "Duplicates at each level of likeness",
-        [
-            "Level",
-            "Documents",
-            "Clusters",
-            "Duplicates",
-            "Duplicates, %",
-            "Unique",
-            "On the same site",
-            "On other sites",
-            "Bytes in duplicates",
-            "Largest cluster",
-        ],
-        rows,
-    ));
+    let columns = [
+        "Level",
+        "Documents",
+        "Clusters",
+        "Duplicates",
+        "Duplicates, %",
+        "Unique",
+        "On the same site",
+        "On other sites",
+        "Bytes in duplicates",
+        "Largest cluster",
+    ];
+    section.table(Table::of("levels", "Duplicates at each level of likeness", columns, rows));
     section.say("A duplicate is a document of a cluster that is not its original, the smallest one. Documents without a text are not counted.");
     section
 }

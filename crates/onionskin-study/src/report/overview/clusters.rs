@@ -169,18 +169,19 @@ fn same_site_or_not(section: &mut Section, level: &Level) {
             class.cross_site_duplicates.into(),
         ]
     });
+    let columns = [
+        "Size",
+        "Clusters",
+        "Documents",
+        "On one site",
+        "On one site, %",
+        "Duplicates on the same site",
+        "Duplicates on other sites",
+    ];
     section.table(Table::of(
         "one-site",
         &format!("Clusters on one site or several: {}", level.title),
-        [
-            "Size",
-            "Clusters",
-            "Documents",
-            "On one site",
-            "On one site, %",
-            "Duplicates on the same site",
-            "Duplicates on other sites",
-        ],
+        columns,
         rows,
     ));
 }
@@ -194,10 +195,11 @@ fn largest(section: &mut Section, level: &Level) {
             title.clone().into(),
         ]
     });
+    let columns = ["Documents", "Sites", "Original", "Title"];
     section.table(Table::of(
         "largest-clusters",
         &format!("The largest clusters: {}", level.title),
-        ["Documents", "Sites", "Original", "Title"],
+        columns,
         rows,
     ));
 }

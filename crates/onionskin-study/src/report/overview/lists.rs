@@ -43,12 +43,9 @@ pub(super) fn collections(findings: &Findings) -> Section {
             row.duplicate_pages.into(),
         ]
     });
-    section.table(Table::of(
-        "collections",
-        "The most replicated collections",
-        ["Collection", "Principal copy", "Kind", "Copies", "Pages", "Sites", "Pages outside the principal"],
-        rows,
-    ));
+    let columns =
+        ["Collection", "Principal copy", "Kind", "Copies", "Pages", "Sites", "Pages outside the principal"];
+    section.table(Table::of("collections", "The most replicated collections", columns, rows));
     section
 }
 
@@ -111,18 +108,19 @@ pub(super) fn sites(findings: &Findings) -> Section {
             of(counts.duplicates),
         ]
     });
+    let columns = [
+        "Site",
+        "Documents",
+        "In clusters",
+        "In clusters, %",
+        "With copies on other sites",
+        "Duplicates",
+        "Duplicates, %",
+    ];
     section.table(Table::of(
         "sites",
         &format!("Sites with the most duplicates: {}", level.title),
-        [
-            "Site",
-            "Documents",
-            "In clusters",
-            "In clusters, %",
-            "With copies on other sites",
-            "Duplicates",
-            "Duplicates, %",
-        ],
+        columns,
         rows,
     ));
     section
@@ -159,10 +157,11 @@ pub(super) fn aliases(found: &Collections) -> Section {
                 rule.to.clone().into(),
             ]
         });
+        let columns = ["Rewriting", "Of", "Host", "Pairs that are copies", "Pairs seen", "From", "To"];
         section.table(Table::of(
             "rewritings",
             "Rewritings of addresses under which pages stay the same",
-            ["Rewriting", "Of", "Host", "Pairs that are copies", "Pairs seen", "From", "To"],
+            columns,
             rows,
         ));
     }

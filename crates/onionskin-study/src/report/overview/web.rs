@@ -65,12 +65,8 @@ pub(super) fn connected(findings: &Findings, parts: &WebParts) -> Section {
             Cell::Share(share(clustered(part), count(part))),
         ]
     });
-    section.table(Table::of(
-        "bow-tie",
-        "Parts of the bow tie",
-        ["Part", "Documents", "Documents, %", "In clusters", "In clusters, %"],
-        rows,
-    ));
+    let columns = ["Part", "Documents", "Documents, %", "In clusters", "In clusters, %"];
+    section.table(Table::of("bow-tie", "Parts of the bow tie", columns, rows));
     section.say(format!(
         "There {}; the largest weakly connected one has {} documents.",
         match parts.strong_components {
@@ -195,22 +191,18 @@ fn by_part(section: &mut Section, findings: &Findings) {
             Cell::Share(share(counts.useful_reached(), whole.useful())),
         ]
     });
-    section.table(Table::of(
-        "coverage",
-        "What the crawl covers",
-        [
-            "Level",
-            "Clusters",
-            "Clusters reached",
-            "Clusters reached, %",
-            "Unique",
-            "Unique reached",
-            "Unique reached, %",
-            "Useful",
-            "Useful reached",
-            "Useful reached, %",
-        ],
-        rows,
-    ));
+    let columns = [
+        "Level",
+        "Clusters",
+        "Clusters reached",
+        "Clusters reached, %",
+        "Unique",
+        "Unique reached",
+        "Unique reached, %",
+        "Useful",
+        "Useful reached",
+        "Useful reached, %",
+    ];
+    section.table(Table::of("coverage", "What the crawl covers", columns, rows));
     section.say("Clusters are cut down to the documents of a part before its duplicates are counted. A cluster falls apart when each part has one document of it. Useful documents are the unique ones and one of each cluster.");
 }
