@@ -38,8 +38,8 @@ macro_rules! tables {
                 /// Features of a document.
                 len: u32,
             },
-            /// The duplicates at one level of resemblance, and the document that each is a duplicate
-            /// of: one table per level.
+            /// The duplicates at one level of resemblance, each with what it is a duplicate of.
+            /// One table per level.
             Copies(LevelName),
             $($(#[$more_doc])* $more,)+
         }
