@@ -146,18 +146,17 @@ async fn table_file(
     State(state): State<AppState>,
     Path((table, file)): Path<(String, String)>,
 ) -> Result<Response, ServeError> {
-    let library = state.library()?;
+    let library = Arc::clone(state.library()?);
     let none = || ServeError::not_found("the atlas has no such file").hint("see /downloads");
-    let entry = library.atlas().manifest().tables.get(&TableName::from(table.as_str())).ok_or_else(none)?;
-    let at: usize = file.strip_suffix(".parquet").and_then(|at| at.parse().ok()).ok_or_else(none)?;
-    let path = library
-        .atlas()
-        .paths(&TableName::from(table.as_str()))
-        .ok()
-        .and_then(|files| files.get(at).cloned())
-        .ok_or_else(none)?;
+    let known = TableName::from(table.as_str());
+    let entry = library.atlas().manifest().tables.get(&known).ok_or_else(none)?;
+    let (at, n_files): (usize, _) =
+        (file.strip_suffix(".parquet").and_then(|at| at.parse().ok()).ok_or_else(none)?, entry.files.len());
+    // The first time, all bytes are compared with their checksums.
+    let work = move || library.atlas().files(&known).map_err(ServeError::internal);
+    let path = state.work(work).await??.get(at).cloned().ok_or_else(none)?;
     let name =
-        if entry.files.len() == 1 { format!("{table}.parquet") } else { format!("{table}-{at:05}.parquet") };
+        if n_files == 1 { format!("{table}.parquet") } else { format!("{table}-{at:05}.parquet") };
     send(path, "application/vnd.apache.parquet", Some(name)).await
 }
 

@@ -110,12 +110,19 @@ fn files_of_another_program_are_adopted() {
     let params = PartParams { table: Table::Links, recipe: String::new() };
     let mut writer =
         IdPairsWriter::new(PartWriter::create(&Disk, &folder.join("part-7-spark.parquet"), &params).unwrap());
-    writer.push(DocId(1), DocId(2)).unwrap();
+    writer.push(DocId(1000), DocId(2)).unwrap();
     writer.finish(true).unwrap();
     fs::write(folder.join("_SUCCESS"), "").unwrap();
     atlas.adopt(&Table::Links).unwrap();
     assert_eq!(atlas.table(&TableName::Links).unwrap().rows, 1001);
     assert!(atlas.verify(VerifyDepth::Rows).is_whole());
+    let mut writer =
+        IdPairsWriter::new(PartWriter::create(&Disk, &folder.join("y.parquet"), &params).unwrap());
+    writer.push(DocId(1), DocId(2)).unwrap();
+    writer.finish(true).unwrap();
+    let error = atlas.adopt(&Table::Links).unwrap_err().to_string();
+    assert!(error.contains("y.parquet, row 0: column \"src\": out of order"), "{error}");
+    fs::remove_file(folder.join("y.parquet")).unwrap();
     fs::write(folder.join("z.parquet"), "junk").unwrap();
     assert!(atlas.adopt(&Table::Links).unwrap_err().to_string().contains("z.parquet"));
 }

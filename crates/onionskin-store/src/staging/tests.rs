@@ -352,7 +352,7 @@ fn a_stage_extends_an_atlas_and_replaces_only_its_own_tables() {
     };
     let (mut staging, _) = Staging::open(&atlas, extend(false)).unwrap();
     let row = ClusterRow {
-        cluster: ClusterId(1),
+        cluster: ClusterId(0),
         doc: DocId(2),
         is_centre: true,
         resemblance_to_centre: 1.0,

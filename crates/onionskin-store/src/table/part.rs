@@ -16,7 +16,7 @@ use parquet::schema::types::ColumnPath;
 use super::{PartMeta, TableError};
 use crate::disk::IoError;
 use crate::manifest::FORMAT_VERSION;
-use crate::schema::{Layout, Table};
+use crate::schema::{Column, Layout, Table};
 use crate::storage::{Sink, Storage};
 
 /// Key of the format version in the metadata of every file.
@@ -135,7 +135,7 @@ fn properties(params: &PartParams) -> WriterProperties {
     let sorting = table
         .sorted_by()
         .iter()
-        .filter_map(|name| columns.iter().position(|(field, _)| field.name() == name))
+        .filter_map(|name| columns.iter().position(|column| column.field.name() == name))
         .map(|index| SortingColumn { column_idx: index as i32, descending: false, nulls_first: false })
         .collect::<Vec<_>>();
     let entry = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
@@ -157,7 +157,7 @@ fn properties(params: &PartParams) -> WriterProperties {
             entry(TABLE_KEY, table.to_string()),
             entry(RECIPE_KEY, params.recipe.clone()),
         ]));
-    for (field, layout) in &columns {
+    for Column { field, layout, .. } in &columns {
         let path = match field.data_type() {
             DataType::FixedSizeList(..) => {
                 ColumnPath::new(vec![field.name().clone(), "list".to_owned(), "element".to_owned()])

@@ -5,7 +5,8 @@
 //! [`RowWriter`] needs to gather rows in columns, and what a [`RowReader`] or [`BatchReader`]
 //! needs to give them back.
 //!
-//! Values are checked once for a whole batch, so that taking a row out of one cannot fail.
+//! A [`TableReader`] checks the values of a whole batch by the rules of the schema, so that taking a
+//! row out of one cannot fail.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -70,7 +71,7 @@ macro_rules! id_cells {
                 Arc::new(Int64Array::from(std::mem::take(builder)))
             }
             fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-                columns.ids(name)
+                columns.integers(name)
             }
             #[inline]
             fn value(array: &Int64Array, row: usize) -> $id {
@@ -94,7 +95,7 @@ macro_rules! id_cells {
                 Arc::new(builder.finish())
             }
             fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-                columns.ids(name)
+                columns.integers(name)
             }
             #[inline]
             fn value(array: &Int64Array, row: usize) -> Option<$id> {
@@ -122,7 +123,7 @@ impl<I: Id> Cell for Packed<I> {
         Arc::new(Int64Array::from(std::mem::take(builder)))
     }
     fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-        columns.ids(name)
+        columns.integers(name)
     }
     #[inline]
     fn value(array: &Int64Array, row: usize) -> Option<I> {
@@ -147,7 +148,7 @@ impl Cell for u64 {
         Arc::new(Int64Array::from(std::mem::take(builder)))
     }
     fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-        columns.sizes(name)
+        columns.integers(name)
     }
     #[inline]
     fn value(array: &Int64Array, row: usize) -> u64 {
@@ -172,11 +173,7 @@ impl Cell for f64 {
         Arc::new(Float64Array::from(std::mem::take(builder)))
     }
     fn decode(columns: &Columns<'_>, name: &str) -> Result<Float64Array, TableError> {
-        let array = columns.typed(name, |array| array.as_primitive_opt::<Float64Type>())?;
-        match array.values().iter().find(|value| !(0.0..=1.0).contains(*value)) {
-            Some(value) => Err(columns.place(name).wrong(ValueProblem::Share { value: *value })),
-            None => Ok(array),
-        }
+        columns.typed(name, |array| array.as_primitive_opt::<Float64Type>())
     }
     #[inline]
     fn value(array: &Float64Array, row: usize) -> f64 {
@@ -376,8 +373,10 @@ impl<W: Word> Cell for W {
     }
     fn decode(columns: &Columns<'_>, name: &str) -> Result<Vec<W>, TableError> {
         let words = columns.strings(name)?;
-        let unknown = || columns.place(name).wrong(ValueProblem::Word { known: W::KNOWN });
-        (0..words.len()).map(|row| W::parse(words.value(row)).ok_or_else(unknown)).collect()
+        let unknown = |row| {
+            columns.place(name).wrong_at(Some(row as u64), ValueProblem::Word { known: W::KNOWN })
+        };
+        (0..words.len()).map(|row| W::parse(words.value(row)).ok_or_else(|| unknown(row))).collect()
     }
     #[inline]
     fn value(array: &Vec<W>, row: usize) -> W {
@@ -665,7 +664,8 @@ impl<S: Selection> BatchReader<S> {
     /// The next rows; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<Batch<S>>, TableError> {
         let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
-        let arrays = S::decode(&Columns { batch: &batch, table: &S::TABLE, file })?;
+        let decoded = S::decode(&Columns { batch: &batch, table: &S::TABLE, file });
+        let arrays = decoded.map_err(|error| error.in_file(|row| self.reader.row_in_file(row)))?;
         Ok(Some(Batch { batch, arrays }))
     }
 }
