@@ -80,7 +80,8 @@ fn check_faults(fault: Fault) {
             break;
         }
         operations += 1;
-        assert!(result.is_err(), "operation {nth}");
+        // What is known of the length of the log may fail to be noted.
+        assert!(result.is_err() || acknowledged == BATCHES, "operation {nth}");
         let mut seen = match Seen::open(&at, options(5)) {
             Err(SeenError::Missing(_)) => {
                 assert_eq!(acknowledged, 0, "operation {nth}");
