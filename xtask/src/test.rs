@@ -19,6 +19,7 @@ pub(crate) const PYTHON_PACKAGES: &[&str] = &[
     "scrapy",
     "PyYAML",
     "schemathesis",
+    "xxhash",
 ];
 
 /// What drives a browser, and what looks for obstacles in a page, from npm.

@@ -52,6 +52,7 @@ mod _onionskin {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        onionskin_store::table::hush_decoders();
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

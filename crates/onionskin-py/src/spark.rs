@@ -5,6 +5,7 @@
 //! together. Ids are 64 bits wide. Nothing relies on the order of rows.
 
 mod columns;
+mod manifest;
 mod mirror;
 mod scan;
 mod similar;
@@ -25,6 +26,8 @@ use crate::arrow::{Arrays, Batches, batch, stream_capsule};
 pub(crate) mod spark {
     #[pymodule_export]
     use super::MadeRows;
+    #[pymodule_export]
+    use super::manifest::{checked_manifest, sealed_manifest};
     #[pymodule_export]
     use super::mirror::{collections, components, folders, regions, rewritings};
     #[pymodule_export]
