@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use onionskin_core::DocId;
 use onionskin_extract::url::{normalize, site};
 use onionskin_scan::texts::{LostInput, TextsError, TextsParams, read_texts};
+use onionskin_store::storage::checksum_file;
 use onionskin_store::table::DocumentRow;
 use onionskin_store::{Atlas, MemoryBudget, TableName};
 use onionskin_store::{Event, Progress};
@@ -162,6 +163,43 @@ fn key_of(atlas: &Atlas) -> Result<Value, SearchError> {
     Ok(json!({ "format": FORMAT, "documents": files.collect::<Vec<_>>() }))
 }
 
+/// The files of an index but `search.json`, each with its checksum. Queries read a file in places
+/// all over it, so all of it is compared before the first.
+fn files_of(folder: &Path) -> Result<Value, SearchError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| SearchError::Io { path, source }
+    };
+    let mut files = serde_json::Map::new();
+    for entry in fs::read_dir(folder).map_err(failed(folder))? {
+        let path = entry.map_err(failed(folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // Locks are made by whoever opens the index.
+        if name == "search.json" || name.ends_with(".lock") || !path.is_file() {
+            continue;
+        }
+        let (sum, _) = checksum_file(&path).map_err(|error| failed(&path)(error.source))?;
+        files.insert(name, Value::String(format!("{sum:016x}")));
+    }
+    Ok(Value::Object(files))
+}
+
+/// Writes `search.json` beside the other files of an index.
+fn describe(atlas: &Atlas, folder: &Path, without_text: u64) -> Result<(), SearchError> {
+    let files = files_of(folder)?;
+    let mut meta = json!({ "of": key_of(atlas)?, "without_text": without_text, "files": files });
+    meta["seal"] = seal_of(&meta);
+    let path = folder.join("search.json");
+    fs::write(&path, format!("{meta:#}\n")).map_err(|source| SearchError::Io { path, source })
+}
+
+/// The checksum of what `search.json` says.
+fn seal_of(meta: &Value) -> Value {
+    let said = ["of", "without_text", "files"].map(|key| meta.get(key).unwrap_or(&Value::Null));
+    let text = json!(said).to_string();
+    json!(format!("{:016x}", xxh3_64(text.as_bytes())))
+}
+
 impl Index {
     /// Opens the index of an atlas; [`SearchError::Stale`] when there is none that fits.
     pub fn open(atlas: &Atlas, folder: Option<&Path>) -> Result<Index, SearchError> {
@@ -176,6 +214,12 @@ impl Index {
             serde_json::from_slice(&meta).map_err(|_| stale("search.json is not what it should be"))?;
         if meta.get("of") != Some(&key_of(atlas)?) {
             return Err(stale("it was made from other documents, or by another version"));
+        }
+        if meta.get("seal") != Some(&seal_of(&meta)) {
+            return Err(stale("search.json is not what was written"));
+        }
+        if meta.get("files") != Some(&files_of(&folder)?) {
+            return Err(stale("its files are not what was written"));
         }
         let without_text = meta.get("without_text").and_then(Value::as_u64).unwrap_or(0);
         let failed = |source: TantivyError| engine(&folder, source);
@@ -230,9 +274,7 @@ impl Index {
                 return Err(error);
             }
         };
-        let meta = json!({ "of": key_of(atlas)?, "without_text": built.without_text });
-        let path = work.join("search.json");
-        fs::write(&path, format!("{meta:#}\n")).map_err(io_at(&path))?;
+        describe(atlas, &work, built.without_text)?;
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(io_at(&folder))?;
         }

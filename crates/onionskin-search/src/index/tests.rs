@@ -52,9 +52,8 @@ fn joined_segments_stay_in_order() {
     assert!(before > MOST_SEGMENTS, "{before}");
     join_neighbours(&index, &mut writer).unwrap();
     writer.wait_merging_threads().unwrap();
-    for file in ["search.json", "sketches"] {
-        fs::copy(of.index.folder().join(file), folder.join(file)).unwrap();
-    }
+    fs::copy(of.index.folder().join("sketches"), folder.join("sketches")).unwrap();
+    describe(&of.atlas, &folder, of.index.without_text()).unwrap();
     let joined = Index::open(&of.atlas, Some(&folder)).unwrap();
     assert!(joined.segments.len() <= MOST_SEGMENTS && joined.segments.len() > 1, "{:?}", joined.segments);
     for doc in DocId::range(0..joined.documents()) {
@@ -81,6 +80,32 @@ fn an_index_of_other_documents_is_told() {
     let (index, built) = Index::open_or_build(&of.atlas, &BuildParams::default(), &Quiet).unwrap();
     assert!(built.is_some() && index.documents() == of.index.documents());
     assert!(Index::open_or_build(&of.atlas, &BuildParams::default(), &Quiet).unwrap().1.is_none());
+}
+
+/// The engine reads a file in places and compares nothing: a flipped bit gave other results.
+#[test]
+fn a_flipped_bit_in_any_file_is_found() {
+    let of = indexed(Preset::Demo, 60, 4);
+    let folder = of.index.folder().to_owned();
+    let mut files = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let sound = fs::read(&path).unwrap();
+        if path.extension().is_some_and(|ending| ending == "lock") || sound.is_empty() {
+            continue;
+        }
+        files += 1;
+        for at in [0, sound.len() / 3, sound.len() - 2] {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 4;
+            fs::write(&path, &bytes).unwrap();
+            let found = Index::open(&of.atlas, None);
+            assert!(matches!(found, Err(SearchError::Stale { .. })), "{} at {at}: {found:?}", path.display());
+        }
+        fs::write(&path, &sound).unwrap();
+    }
+    assert!(files > 8, "{files}");
+    assert!(Index::open(&of.atlas, None).is_ok());
 }
 
 #[test]
