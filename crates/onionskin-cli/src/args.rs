@@ -439,7 +439,10 @@ pub(crate) struct VerifyArgs {
     /// The folder of the atlas.
     #[arg(value_hint = ValueHint::DirPath)]
     pub atlas: PathBuf,
-    /// Read every row too, not only sizes and checksums.
+    /// Read every row too, and compare the tables with each other, not only sizes and checksums.
     #[arg(long)]
     pub deep: bool,
+    /// Memory for --deep, as in 512M or 2G [default: half of what the machine has]
+    #[arg(long, value_name = "SIZE", env = "ONIONSKIN_MEMORY")]
+    pub memory: Option<MemoryBudget>,
 }

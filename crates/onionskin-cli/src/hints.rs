@@ -12,7 +12,7 @@ use onionskin::size::{Remedy, SizeError};
 use onionskin::{ScanError, causes};
 use onionskin_corpus::DiscoverError;
 use onionskin_similar::SimilarError;
-use onionskin_store::{StageName, StagingError};
+use onionskin_store::{AtlasError, StageName, StagingError, TableError, TableName};
 
 /// Between a message and its hint.
 const MARK: &str = "\nhint: ";
@@ -39,11 +39,22 @@ fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     #[cfg(feature = "serve")]
     let error = serving::inside(error);
     causes(error).into_iter().find_map(|error| {
-        let hint = of_reading(error).or_else(|| of_searching(error)).or_else(|| of_results(error));
+        let hint = of_tables(error).or_else(|| of_reading(error)).or_else(|| of_searching(error)).or_else(|| of_results(error));
         #[cfg(feature = "serve")]
         let hint = hint.or_else(|| serving::hint(error));
         hint
     })
+}
+
+/// Of a table that is not what a stage has left.
+fn of_tables(error: &(dyn Error + 'static)) -> Option<String> {
+    let table = match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(TableError::Value { table, .. } | TableError::Damaged { table, .. }), _) => table.clone(),
+        (_, Some(AtlasError::Damaged { table, .. })) => table.to_string(),
+        _ => return None,
+    };
+    let stage = TableName::from(table.as_str()).table()?.stage();
+    said(&format!("`onionskin verify --deep` names all that is wrong; `onionskin {stage}` makes this table again"))
 }
 
 fn of_reading(error: &(dyn Error + 'static)) -> Option<String> {

@@ -64,6 +64,7 @@ fn hush_caught_panics() {
             tracing::debug!(%info, "caught a panic");
         }
     }));
+    onionskin_store::table::hush_decoders();
 }
 
 fn run(args: &Args) -> anyhow::Result<Exit> {
