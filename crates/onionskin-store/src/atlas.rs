@@ -357,7 +357,7 @@ pub(crate) fn write_manifest(
     let path = dir.join(MANIFEST_FILE);
     let bytes = manifest
         .validate()
-        .and_then(|()| manifest.to_bytes())
+        .and_then(|()| manifest.to_sealed_bytes())
         .map_err(|source| AtlasError::Manifest { path: path.clone(), source })?;
     Ok(replace_file(storage, &path, &bytes)?)
 }

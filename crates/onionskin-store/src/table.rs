@@ -40,7 +40,8 @@ pub use mirror::{
     UrlRuleRow, UrlRulesReader, UrlRulesWriter,
 };
 pub use part::{FORMAT_VERSION_KEY, PartParams, PartWriter, RECIPE_KEY, TABLE_KEY};
-pub use reader::TableReader;
+pub use reader::{TableReader, hush_decoders};
+pub(crate) use row::ensure_words;
 pub use row::{Batch, BatchReader, Row, RowReader, RowWriter, Selection};
 pub use similar::{
     ClusterRow, ClusterStatsReader, ClusterStatsRow, ClusterStatsWriter, ClustersReader, ClustersWriter,
@@ -160,7 +161,7 @@ pub enum TableError {
 
 impl TableError {
     /// The same with the row of the file in place of the row of a batch.
-    fn in_file(mut self, in_file: impl FnOnce(usize) -> Option<u64>) -> TableError {
+    pub(crate) fn in_file(mut self, in_file: impl FnOnce(usize) -> Option<u64>) -> TableError {
         if let TableError::Value { row: row @ Some(_), .. } = &mut self {
             *row = row.and_then(|row| in_file(usize::try_from(row).ok()?));
         }

@@ -1,7 +1,10 @@
-//! For tests of this crate and of those above it: a storage that fails at the nth operation.
+//! For tests of this crate and of those above it: a storage that fails at the nth operation, and
+//! tables that are not what a stage writes.
 //!
 //! Behind the feature `test-support`, so that no program has it.
 #![allow(clippy::unwrap_used, reason = "only tests use it")]
+
+mod rewrite;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -14,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use onionskin_core::SplitMix64;
 
 use crate::storage::{Disk, Storage, StorageFile};
+pub use rewrite::{Rewrite, copy_folder, numbers_of, rewrite};
 
 /// What happens at the nth operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

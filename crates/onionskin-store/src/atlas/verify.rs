@@ -20,7 +20,7 @@ use crate::manifest::{FileEntry, TableEntry};
 use crate::schema::TableName;
 use crate::stage::StageName;
 use crate::storage::checksum_file;
-use crate::table::TableReader;
+use crate::table::{TableReader, ensure_words};
 
 /// The counts of the manifest that are rows of a table.
 pub(super) const COUNTS: [(&str, TableName); 7] = [
@@ -142,10 +142,16 @@ impl Atlas {
             let rest = left.iter().rev().map(|(_, input)| input.clone());
             let mut reader = TableReader::new(table.clone(), rest);
             let error = loop {
-                match reader.next_batch() {
-                    Ok(Some((batch, _))) => report.rows += batch.num_rows() as u64,
+                let words = match reader.next_batch() {
+                    Ok(Some((batch, file))) => {
+                        report.rows += batch.num_rows() as u64;
+                        ensure_words(&table, &batch, file)
+                    }
                     Ok(None) => return,
                     Err(error) => break error,
+                };
+                if let Err(error) = words {
+                    break error.in_file(|row| reader.row_in_file(row));
                 }
             };
             // Files come in order: those that were opened before are sound.

@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array, Int64Array, RecordBatch};
+use onionskin_core::{Packed, SiteId};
 
 use super::reader::Place;
 use super::{TableError, ValueProblem};
@@ -221,7 +222,7 @@ fn check_values(column: &Column, array: &dyn Array, spot: &Spot<'_>) -> Result<(
         Rule::Row(of) | Rule::Steps(of) => below(array, rows(of), None, |row, value| {
             spot.wrong(name, row, too_large(value, of, rows(of), ID_END))
         }),
-        Rule::RowOrNone(of) => below(array, rows(of), Some(i64::from(u32::MAX)), |row, value| {
+        Rule::RowOrNone(of) => below(array, rows(of), Some(i64::from(Packed::<SiteId>::NONE.bits())), |row, value| {
             spot.wrong(name, row, too_large(value, of, rows(of), ID_END))
         }),
         Rule::Dense => {

@@ -1,9 +1,10 @@
 //! Batches of a table, over all its files, with the columns and types of the schema whatever
 //! program wrote them.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -19,10 +20,8 @@ use parquet::file::statistics::Statistics;
 use super::checks::{Checks, Known, RowNumbers, Spot};
 use super::{Input, TableError, ValueProblem};
 use crate::cancel;
+use crate::manifest::MAX_VALUES_PER_BYTE;
 use crate::schema::{self, Column, Fit, MAX_LIST_LEN, Table, fit};
-
-/// No writer packs more values into a byte: a page holds at most 64 Ki of them, and has a header.
-const MAX_VALUES_PER_BYTE: u64 = 64 << 10;
 
 /// Reads a table batch by batch, in the order of its files.
 ///
@@ -115,7 +114,7 @@ impl TableReader {
     }
 
     /// The row of the file that a row of the last batch is.
-    pub(super) fn row_in_file(&self, row: usize) -> Option<u64> {
+    pub(crate) fn row_in_file(&self, row: usize) -> Option<u64> {
         self.current.as_ref().map(|open| open.rows.in_file(row))
     }
 
@@ -256,13 +255,34 @@ pub(super) fn guarded<T, E: std::fmt::Display>(
     })
 }
 
+thread_local! {
+    /// Whether this thread is in a decoder whose panics are caught.
+    static IS_DECODING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the panics of decoders off stderr: they are caught and become errors that say more. Other
+/// panics are shown as before. For programs, which call it once at their start.
+pub fn hush_decoders() {
+    let shown = take_hook();
+    set_hook(Box::new(move |info| {
+        if IS_DECODING.get() {
+            tracing::debug!(%info, "a decoder gave up");
+        } else {
+            shown(info);
+        }
+    }));
+}
+
 fn catch<T>(
     table: &Table,
     file: &str,
     step: impl FnOnce() -> Result<T, TableError>,
 ) -> Result<T, TableError> {
     // A reader is not used again after a panic: `failed` is set on every error.
-    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|panic| {
+    IS_DECODING.set(true);
+    let done = catch_unwind(AssertUnwindSafe(step));
+    IS_DECODING.set(false);
+    done.unwrap_or_else(|panic| {
         let said = panic
             .downcast_ref::<String>()
             .map(String::as_str)

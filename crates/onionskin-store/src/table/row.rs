@@ -22,6 +22,8 @@ use arrow_array::{
 use arrow_buffer::NullBufferBuilder;
 use onionskin_core::{ClusterId, CollectionId, DocId, Id, Packed, ReplicaId, RuleId, SiteId, SlotId};
 
+use super::mirror::{CollectionGroupRow, CollectionPageRow, CollectionRow};
+use super::similar::{ClusterRow, PairRow};
 use super::typed::Columns;
 use super::writers::{out_of_order, signed, write_columns};
 use super::{Input, PartMeta, PartWriter, TableError, TableReader, ValueProblem};
@@ -720,5 +722,18 @@ impl<S: for<'a> Selection<Item<'a> = S>> Iterator for RowReader<S> {
                 Err(error) => return Some(Err(error)),
             }
         }
+    }
+}
+
+/// Takes a batch apart as the readers of rows do: they know the words that a column may have.
+pub(crate) fn ensure_words(table: &Table, batch: &RecordBatch, file: &str) -> Result<(), TableError> {
+    let columns = Columns { batch, table, file };
+    match table {
+        Table::Pairs => PairRow::decode(&columns).map(drop),
+        Table::Clusters => ClusterRow::decode(&columns).map(drop),
+        Table::Collections => CollectionRow::decode(&columns).map(drop),
+        Table::CollectionPages => CollectionPageRow::decode(&columns).map(drop),
+        Table::CollectionGroups => CollectionGroupRow::decode(&columns).map(drop),
+        _ => Ok(()),
     }
 }

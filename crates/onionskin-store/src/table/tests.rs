@@ -1,5 +1,5 @@
 use super::*;
-use crate::schema::{ChunkingName, Table};
+use crate::schema::{ChunkingName, Table, TableName};
 use crate::storage::Disk;
 use arrow_array::builder::{Int32Builder, Int64Builder, ListBuilder};
 use arrow_array::{
@@ -418,5 +418,89 @@ proptest! {
         }
         let naive: Vec<_> = expected.iter().flat_map(|(doc, fps)| fps.iter().map(|fp| (*doc, *fp))).collect();
         prop_assert_eq!(rows, naive);
+    }
+}
+
+#[test]
+fn rows_are_counted_over_row_groups_that_are_left_out() {
+    use super::checks::RowNumbers;
+    let mut rows = RowNumbers::new([(3, true), (4, false), (2, true), (1, false), (5, true)]);
+    assert_eq!([0, 2, 3, 4, 5, 9].map(|row| rows.in_file(row)), [0, 2, 7, 8, 10, 14]);
+    assert!(rows.are_one(3) && !rows.are_one(4));
+    rows.advance(3);
+    assert_eq!((rows.in_file(0), rows.in_file(2)), (7, 10));
+    assert!(rows.are_one(0) && rows.are_one(2) && !rows.are_one(3));
+}
+
+/// A small table of an atlas in some files, and whether readers take it.
+fn is_taken(name: &str, columns: &[&str], files: &[Vec<Vec<i64>>], batch: usize, limits: &[(&str, u64)]) -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    let mut manifest = crate::Manifest::default();
+    for (table, rows) in limits {
+        manifest.tables.entry(TableName::from(*table)).or_default().rows = *rows;
+    }
+    let limits = crate::schema::Limits::of(&manifest);
+    let (mut before, mut inputs) = (0, Vec::new());
+    for (nth, rows) in files.iter().enumerate() {
+        let path = dir.path().join(format!("{nth}.parquet"));
+        let number = |at: usize| Arc::new(rows.iter().map(|row| Some(row[at])).collect::<Int64Array>()) as ArrayRef;
+        let mut of: Vec<(&str, ArrayRef)> = columns.iter().enumerate().map(|(at, name)| (*name, number(at))).collect();
+        if name == "clusters" {
+            of.push(("is_centre", Arc::new(BooleanArray::from(vec![true; rows.len()]))));
+            of.push(("resemblance_to_centre", Arc::new(arrow_array::Float64Array::from(vec![1.0; rows.len()]))));
+            of.push(("kind", Arc::new(StringArray::from(vec!["exact"; rows.len()]))));
+        }
+        write_foreign(&path, of);
+        let known = Known { rows: rows.len() as u64, before, limits };
+        before += known.rows;
+        inputs.push(Input::Stored(Stored { path, known }));
+    }
+    let mut reader = TableReader::new(TableName::from(name).table().unwrap(), inputs).batch_rows(batch);
+    loop {
+        match reader.next_batch() {
+            Ok(Some(_)) => {}
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// The checks look at whole columns, over batches and files; the naive ones at all rows at once.
+    #[test]
+    fn checks_are_those_of_a_list(
+        mut rows in prop::collection::vec((0i64..5, 0i64..7), 1..12),
+        is_sorted: bool,
+        is_dense: bool,
+        cut: prop::sample::Index,
+        batch in 1usize..5,
+    ) {
+        if is_sorted {
+            rows.sort_unstable();
+        }
+        if is_dense {
+            let mut next = -1;
+            let mut last = None;
+            for row in &mut rows {
+                next += i64::from(last.replace(row.0) != Some(row.0));
+                row.0 = next;
+            }
+        }
+        let table: Vec<Vec<i64>> = rows.iter().map(|(a, b)| vec![*a, *b]).collect();
+        let (first, second) = table.split_at(cut.index(table.len() + 1));
+        let files = [first.to_vec(), second.to_vec()];
+        let fits = rows.iter().all(|(a, b)| *a < 6 && *b < 6);
+        let taken = is_taken("links", &["src", "dest"], &files, batch, &[("documents", 6)]);
+        prop_assert_eq!(taken, fits && rows.is_sorted());
+        let clusters = rows.last().map_or(0, |row| row.0 + 1);
+        let steps = rows[0].0 == 0 && rows.windows(2).all(|pair| pair[1].0 - pair[0].0 <= 1);
+        let limits = [("documents", 6), ("cluster_stats", clusters.cast_unsigned())];
+        let taken = is_taken("clusters", &["cluster", "doc"], &files, batch, &limits);
+        let is_strict = rows.windows(2).all(|pair| pair[0] < pair[1]);
+        prop_assert_eq!(taken, steps && is_strict && rows.iter().all(|row| row.1 < 6));
+        let too_many = [("documents", 6), ("cluster_stats", clusters.cast_unsigned() + 1)];
+        prop_assert!(!is_taken("clusters", &["cluster", "doc"], &files, batch, &too_many));
     }
 }

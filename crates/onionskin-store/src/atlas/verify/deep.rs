@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::Range;
 
+use serde_json::Value;
+
 use super::{COUNTS, VerifyReport};
 use crate::MemoryBudget;
 use crate::atlas::{Atlas, AtlasError};
 use crate::schema::{LevelName, TableName};
+use crate::stage::StageName;
 use crate::table::{Batch, ClusterRow, CopyKind, CollectionPageRow, CollectionRow, TableError, document};
 
 /// Why a comparison ends.
@@ -176,8 +179,16 @@ fn documents_and_inputs(atlas: &Atlas) -> Checked {
     }
 }
 
-/// The two of a pair are in order.
+/// The two of a pair are in order, and there are as many pairs as were counted.
 fn pairs(atlas: &Atlas) -> Checked {
+    let count = |name: &str| atlas.manifest().counts.get(name).copied();
+    let rows = atlas.rows(&TableName::Pairs);
+    if let (Some(exact), Some(near)) = (count("similar.exact_copies"), count("similar.near_pairs"))
+        && exact.saturating_add(near) != rows
+    {
+        let problem = format!("{rows} rows, but the manifest counts {exact} exact and {near} near pairs");
+        return Err(Stop::Wrong(TableName::Pairs, problem));
+    }
     for (row, pair) in atlas.pairs()?.enumerate() {
         let pair = pair?;
         ensure!(pair.a < pair.b, Pairs, row, "document {} is paired with {}", pair.a, pair.b);
@@ -226,21 +237,44 @@ fn members(atlas: &Atlas, passes: &[Range<u32>]) -> Checked {
     Ok(())
 }
 
-/// The original of an original is itself.
+/// How many rows a table of duplicates has, as far as the manifest tells: all of them for a level
+/// that a search found, and for equal texts those that are not their own original.
+fn counted(atlas: &Atlas, level: &LevelName) -> Result<(Option<u64>, Option<u64>), AtlasError> {
+    let record: Option<Value> = atlas.level(level)?;
+    let all = record.as_ref().and_then(|record| record.pointer("/found/clusters/documents")?.as_u64());
+    let is_exact = level.as_str() == "exact";
+    let copies = atlas.manifest().counts.get("similar.exact_copies").copied().filter(|_| is_exact);
+    Ok((all.filter(|_| !is_exact), copies))
+}
+
+/// The original of an original is itself, and there are as many as a search has counted.
 fn originals(atlas: &Atlas, level: &LevelName, passes: &[Range<u32>]) -> Checked {
+    let (all, copies) = counted(atlas, level)?;
+    let name = TableName::Copies(level.clone());
+    let rows = atlas.rows(&name);
+    if all.is_some_and(|all| all != rows) {
+        let problem = format!("{rows} rows, but the search counted {}", all.unwrap_or_default());
+        return Err(Stop::Wrong(name, problem));
+    }
     for range in passes {
-        let mut bits = Bits::new(range);
+        let (mut bits, mut found) = (Bits::new(range), 0u64);
         for row in atlas.copies(level)? {
             let (doc, original) = row?;
             if doc == original {
                 bits.set(doc.get());
+            } else {
+                found += 1;
             }
+        }
+        if copies.is_some_and(|copies| copies != found) {
+            let problem = format!("{found} copies, but the search counted {}", copies.unwrap_or_default());
+            return Err(Stop::Wrong(name, problem));
         }
         for (at, row) in atlas.copies(level)?.enumerate() {
             let (doc, original) = row?;
             if bits.get(original.get()) == Some(false) {
                 let problem = format!("document {doc} is a copy of {original}, which is a copy itself");
-                return wrong(TableName::Copies(level.clone()), at, problem);
+                return wrong(name, at, problem);
             }
         }
     }
@@ -369,8 +403,14 @@ fn pages(atlas: &Atlas) -> Checked {
     }
 }
 
-/// A rule does not hold more often than it was tried.
+/// A rule does not hold more often than it was tried, and there are as many as were counted.
 fn rules(atlas: &Atlas) -> Checked {
+    let rows = atlas.rows(&TableName::UrlRules);
+    let counted = atlas.manifest().stages.raw(StageName::Collections).pointer("/found/url_rules");
+    if let Some(counted) = counted.and_then(Value::as_u64).filter(|counted| *counted != rows) {
+        let problem = format!("{rows} rows, but the search counted {counted}");
+        return Err(Stop::Wrong(TableName::UrlRules, problem));
+    }
     for (row, rule) in atlas.url_rules()?.enumerate() {
         let rule = rule?;
         ensure!(rule.support <= rule.checked, UrlRules, row, "{} of {} hold", rule.support, rule.checked);
