@@ -140,6 +140,11 @@ fn check_all(params: Params) {
                 assert_eq!(missing, 3, "the removed");
             }
             check(&original, name, |bytes| bytes.truncate(at as usize), &format!("cut to {at}"));
+            let zeroed = at as usize..(at as usize + 16).min(len as usize);
+            let whole = fs::read(original.join(name)).unwrap();
+            if whole[zeroed.clone()].iter().any(|byte| *byte != 0) {
+                check(&original, name, |bytes| bytes[zeroed.clone()].fill(0), &format!("zeros from {at}"));
+            }
         }
         // Behind its last batch a log may have one that was never finished.
         if !name.starts_with("wal") {
