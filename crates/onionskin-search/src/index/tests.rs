@@ -85,7 +85,7 @@ fn an_index_of_other_documents_is_told() {
 /// The engine reads a file in places and compares nothing: a flipped bit gave other results.
 #[test]
 fn a_flipped_bit_in_any_file_is_found() {
-    let of = indexed(Preset::Demo, 60, 4);
+    let of = indexed(Preset::Demo, 200, 4);
     let folder = of.index.folder().to_owned();
     let mut files = 0;
     for entry in fs::read_dir(&folder).unwrap() {
