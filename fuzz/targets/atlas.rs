@@ -13,8 +13,8 @@ use onionskin_store::atlas::VerifyDepth;
 use onionskin_store::schema::{ChunkingName, LevelName};
 use onionskin_store::stage::StageName;
 use onionskin_store::table::{
-    ClusterRow, ClusterStatsRow, CollectionGroupRow, CollectionKind, CollectionPageRow, CollectionRow, CopyKind,
-    DocumentRow, Method, Newer, PairRow, Role, SiteRow, UrlRuleRow,
+    ClusterRow, ClusterStatsRow, CollectionGroupRow, CollectionKind, CollectionPageRow, CollectionRow,
+    CopyKind, DocumentRow, Method, Newer, PairRow, Role, SiteRow, UrlRuleRow,
 };
 use onionskin_store::testing::{Rewrite, copy_folder, numbers_of, rewrite};
 use onionskin_store::{Atlas, MemoryBudget, StageParams, Staging, Table, TableName, untrusted};
@@ -30,7 +30,8 @@ struct Place {
 
 static PLACE: LazyLock<Place> = LazyLock::new(|| {
     std::panic::set_hook(Box::new(|_| {}));
-    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder can be made");
+    let dir =
+        tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).expect("a folder can be made");
     let (sound, changed) = (dir.path().join("sound"), dir.path().join("changed"));
     make(&sound).expect("an atlas can be made");
     let report = Atlas::open(&sound).expect("it is sound").verify(VerifyDepth::Rows);
@@ -58,7 +59,8 @@ fn make(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
         Table::CollectionGroups,
         Table::UrlRules,
     ];
-    let params = StageParams::new(StageName::Scan, serde_json::json!({}), "w4-rabin64-2x2r1+w4+sketch", tables);
+    let params =
+        StageParams::new(StageName::Scan, serde_json::json!({}), "w4-rabin64-2x2r1+w4+sketch", tables);
     let (mut staging, _) = Staging::open(dir, params)?;
     for doc in DocId::range(0..DOCUMENTS) {
         let (number, url) = (u64::from(doc), format!("http://{}.example/{doc}", doc.get() % 4));
@@ -80,12 +82,26 @@ fn make(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
         let (cluster, centre) = (ClusterId(doc.get() / 2), DocId(doc.get() / 2 * 2));
         staging.copies(&exact)?.push(doc, centre)?;
         let (is_centre, kind) = (doc == centre, CopyKind::Exact);
-        staging.clusters()?.push(&ClusterRow { cluster, doc, is_centre, resemblance_to_centre: 1.0, kind })?;
+        staging.clusters()?.push(&ClusterRow {
+            cluster,
+            doc,
+            is_centre,
+            resemblance_to_centre: 1.0,
+            kind,
+        })?;
         if doc == centre {
             let b = DocId(doc.get() + 1);
             let (shared, resemblance, method) = (1, 1.0, Method::Exact);
             let (containment_a, containment_b) = (1.0, 1.0);
-            staging.pairs()?.push(&PairRow { a: doc, b, shared, resemblance, containment_a, containment_b, method })?;
+            staging.pairs()?.push(&PairRow {
+                a: doc,
+                b,
+                shared,
+                resemblance,
+                containment_a,
+                containment_b,
+                method,
+            })?;
             let (documents, exact_copies, sites, same_site, cross_site) = (2, 1, 2, 0, 1);
             let lowest_resemblance = 1.0;
             staging.cluster_stats()?.push(&ClusterStatsRow {
@@ -102,7 +118,11 @@ fn make(dir: &Path) -> Result<(), Box<dyn std::error::Error>> {
     }
     for site in 0..4 {
         let host = format!("{site}.example");
-        staging.sites()?.push(&SiteRow { site: SiteId(site), host: &host, registered_domain: Some("example") })?;
+        staging.sites()?.push(&SiteRow {
+            site: SiteId(site),
+            host: &host,
+            registered_domain: Some("example"),
+        })?;
     }
     collection(&mut staging)?;
     staging.commit(serde_json::json!(null))?;
@@ -199,7 +219,9 @@ fn damage(dir: &Path, name: &TableName, edits: &[u8]) {
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let place = &*PLACE;
-    let Some(([kind, which, column], rest)) = data.split_first_chunk::<3>().map(|(a, b)| (*a, b)) else { return };
+    let Some(([kind, which, column], rest)) = data.split_first_chunk::<3>().map(|(a, b)| (*a, b)) else {
+        return;
+    };
     let _ = fs::remove_dir_all(&place.changed);
     copy_folder(&place.sound, &place.changed);
     let names: Vec<TableName> =

@@ -39,7 +39,10 @@ fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     #[cfg(feature = "serve")]
     let error = serving::inside(error);
     causes(error).into_iter().find_map(|error| {
-        let hint = of_tables(error).or_else(|| of_reading(error)).or_else(|| of_searching(error)).or_else(|| of_results(error));
+        let hint = of_tables(error)
+            .or_else(|| of_reading(error))
+            .or_else(|| of_searching(error))
+            .or_else(|| of_results(error));
         #[cfg(feature = "serve")]
         let hint = hint.or_else(|| serving::hint(error));
         hint
@@ -54,7 +57,9 @@ fn of_tables(error: &(dyn Error + 'static)) -> Option<String> {
         _ => return None,
     };
     let stage = TableName::from(table.as_str()).table()?.stage();
-    said(&format!("`onionskin verify --deep` names all that is wrong; `onionskin {stage}` makes this table again"))
+    said(&format!(
+        "`onionskin verify --deep` names all that is wrong; `onionskin {stage}` makes this table again"
+    ))
 }
 
 fn of_reading(error: &(dyn Error + 'static)) -> Option<String> {

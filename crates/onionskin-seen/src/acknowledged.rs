@@ -1,10 +1,10 @@
 //! How long the log is at least.
 //!
 //! A batch that was never finished looks like the end of a log, and so does a log that has lost its
-//! end: by a copy that stopped early, by a file system, by a bit that flipped in its last batch. The
-//! file `acknowledged` tells them apart. After a batch is synced, its end is appended here, and only
-//! then is it acknowledged. So what stands here is in the log, and a log that ends before it is
-//! damaged.
+//! end: by a copy that stopped early, by a file system, by a bit that flipped in its last batch.
+//! The file `acknowledged` tells them apart. After a batch is synced, its end is appended here, and
+//! only then is it acknowledged. So what stands here is in the log, and a log that ends before it
+//! is damaged.
 //!
 //! The file is not synced, which would double the price of a batch. The kill of a process loses
 //! nothing of it. A power cut may lose its last records, or all of them: then less is known, and
@@ -86,7 +86,10 @@ pub(crate) fn least(dir: &Path, number: u64) -> Result<Position, SeenError> {
 /// The furthest place that sound records of a log name.
 fn parse(bytes: &[u8], number: u64) -> Position {
     let word = |record: &[u8], nth: usize| {
-        record.get(nth * 8..nth * 8 + 8).and_then(|bytes| bytes.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
+        record
+            .get(nth * 8..nth * 8 + 8)
+            .and_then(|bytes| bytes.first_chunk())
+            .map_or(0, |b| u64::from_le_bytes(*b))
     };
     let mut least = Position::start();
     for found in bytes.chunks_exact(RECORD) {

@@ -15,8 +15,8 @@ use crate::stage::StageRecord;
 use crate::storage::{Disk, Storage, checksum_file, list, replace_file};
 use crate::table::{
     ChunksReader, ClusterStatsReader, ClustersReader, CollectionGroupsReader, CollectionPagesReader,
-    CollectionsReader, DocumentsReader, FeaturesReader, IdPairsReader, Input, Known, PairsReader, SitesReader,
-    SketchesReader, Stored, TableError, TableReader, UrlRulesReader, remedy,
+    CollectionsReader, DocumentsReader, FeaturesReader, IdPairsReader, Input, Known, PairsReader,
+    SitesReader, SketchesReader, Stored, TableError, TableReader, UrlRulesReader, remedy,
 };
 
 mod verify;

@@ -272,7 +272,9 @@ fn unsealed(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ManifestError> {
     let sum = end.strip_prefix(SEAL.as_bytes()).and_then(|end| end.strip_suffix(SEAL_END.as_bytes()));
     match sum {
         None => Ok(bytes.into()),
-        Some(sum) if *sum == *format!("{:016x}", xxh3_64(body)).as_bytes() => Ok([body, END.as_bytes()].concat().into()),
+        Some(sum) if *sum == *format!("{:016x}", xxh3_64(body)).as_bytes() => {
+            Ok([body, END.as_bytes()].concat().into())
+        }
         Some(_) => Err(ManifestError::Checksum),
     }
 }

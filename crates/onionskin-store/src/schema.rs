@@ -282,10 +282,9 @@ impl Table {
                 vec![int("site", Dense), text("host", Layout::Plain), maybe_text("registered_domain")]
             }
             Table::Links => vec![int("src", Row(Documents)), int("dest", Row(Documents))],
-            Table::Chunks(_) => vec![
-                column("fp", DataType::Int64, false, Layout::Random, Any),
-                int("doc", Row(Documents)),
-            ],
+            Table::Chunks(_) => {
+                vec![column("fp", DataType::Int64, false, Layout::Random, Any), int("doc", Row(Documents))]
+            }
             Table::Copies(_) => vec![int("doc", Row(Documents)), int("original", Row(Documents))],
             Table::Sketches { len } => {
                 vec![int("doc", Row(Documents)), list("sketch", DataType::Int32, *len)]

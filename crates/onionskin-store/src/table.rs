@@ -134,10 +134,7 @@ pub enum TableError {
         wanted: usize,
     },
     /// The file is not readable as Parquet.
-    #[error(
-        "table {table}, {file}: damaged or not Parquet: {reason}\nhint: {}",
-        remedy(table)
-    )]
+    #[error("table {table}, {file}: damaged or not Parquet: {reason}\nhint: {}", remedy(table))]
     Damaged {
         /// The table.
         table: String,

@@ -1,7 +1,7 @@
 //! `verify`: is the atlas whole?
 
-use onionskin_store::{Atlas, MemoryBudget};
 use onionskin_store::atlas::{VerifyDepth, VerifyReport};
+use onionskin_store::{Atlas, MemoryBudget};
 use serde::Serialize;
 
 use crate::Exit;

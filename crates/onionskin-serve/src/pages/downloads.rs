@@ -155,8 +155,7 @@ async fn table_file(
     // The first time, all bytes are compared with their checksums.
     let work = move || library.atlas().files(&known).map_err(ServeError::internal);
     let path = state.work(work).await??.get(at).cloned().ok_or_else(none)?;
-    let name =
-        if n_files == 1 { format!("{table}.parquet") } else { format!("{table}-{at:05}.parquet") };
+    let name = if n_files == 1 { format!("{table}.parquet") } else { format!("{table}-{at:05}.parquet") };
     send(path, "application/vnd.apache.parquet", Some(name)).await
 }
 

@@ -181,7 +181,8 @@ fn every_file_is_looked_at() {
     update.unwrap();
     assert!(atlas.verify(VerifyDepth::Checksums).is_whole());
     let report = atlas.verify(VerifyDepth::Rows);
-    let found: Vec<_> = report.damage.iter().map(|damage| (damage.file.as_str(), damage.problem.as_str())).collect();
+    let found: Vec<_> =
+        report.damage.iter().map(|damage| (damage.file.as_str(), damage.problem.as_str())).collect();
     assert_eq!(found.len(), 2, "{found:?}");
     assert_eq!(found[0], ("pairs/part-00001.parquet", "row 0: column \"a\": out of order"));
     assert_eq!(found[1].0, "pairs/part-00002.parquet");

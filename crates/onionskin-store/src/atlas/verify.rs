@@ -1,9 +1,9 @@
 //! Whether an atlas is what its stages have left.
 //!
-//! Lengths and checksums tell whether files are as they were written. Whoever can write the manifest
-//! can write checksums, too, and a program can be wrong. So the deepest look reads every row: values
-//! against the rules of the schema, which readers check anyway, and tables against each other, which
-//! they do not.
+//! Lengths and checksums tell whether files are as they were written. Whoever can write the
+//! manifest can write checksums, too, and a program can be wrong. So the deepest look reads every
+//! row: values against the rules of the schema, which readers check anyway, and tables against each
+//! other, which they do not.
 
 mod deep;
 

@@ -88,7 +88,11 @@ fn every_change_of_a_written_manifest_is_found() {
     let bytes = sample().to_sealed_bytes().unwrap();
     assert_eq!(Manifest::parse(&bytes).unwrap(), sample());
     let text = String::from_utf8(bytes.clone()).unwrap();
-    assert!(text.starts_with(std::str::from_utf8(&sample().to_bytes().unwrap()).unwrap().trim_end_matches("\n}\n")));
+    assert!(
+        text.starts_with(
+            std::str::from_utf8(&sample().to_bytes().unwrap()).unwrap().trim_end_matches("\n}\n")
+        )
+    );
     assert!(serde_json::from_str::<Value>(&text).unwrap()[CHECKSUM].is_string());
     for at in 0..bytes.len() {
         for bit in 0..8 {

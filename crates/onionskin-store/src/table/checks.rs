@@ -1,10 +1,10 @@
 //! Checks of the values of a batch, by the rules that the schema has for each column.
 //!
-//! A file can be whole and still hold values that no stage writes: it may come from another program,
-//! or from somebody who wishes us ill. An id becomes an index and a size, so one that is too large
-//! would end the process, and rows out of order would give wrong answers. So every batch is checked
-//! before anybody sees it. Most checks are one pass without branches; only a batch that fails is
-//! looked at closely, to name the row.
+//! A file can be whole and still hold values that no stage writes: it may come from another
+//! program, or from somebody who wishes us ill. An id becomes an index and a size, so one that is
+//! too large would end the process, and rows out of order would give wrong answers. So every batch
+//! is checked before anybody sees it. Most checks are one pass without branches; only a batch that
+//! fails is looked at closely, to name the row.
 
 use std::cmp::Ordering;
 
@@ -136,7 +136,8 @@ impl Checks {
         if u64::try_from(found) == Ok(wanted) {
             return Ok(());
         }
-        let reason = format!("column {:?} ends after {found} {of}, but there are {wanted}", first.field.name());
+        let reason =
+            format!("column {:?} ends after {found} {of}, but there are {wanted}", first.field.name());
         Err(TableError::damaged(spot.table, spot.file, reason))
     }
 
@@ -148,7 +149,8 @@ impl Checks {
             None if row == 0 => Some(-1),
             _ => None,
         };
-        let steps = before.iter().chain(values).zip(values.get(usize::from(before.is_none())..).unwrap_or_default());
+        let steps =
+            before.iter().chain(values).zip(values.get(usize::from(before.is_none())..).unwrap_or_default());
         let wrong = steps.enumerate().find(|(at, (last, value))| {
             let is_first = row == 0 && *at == 0;
             !(**value == **last + 1 || (**value == **last && !is_first))
@@ -161,8 +163,11 @@ impl Checks {
     fn check_order(&mut self, batch: &RecordBatch, spot: &Spot<'_>) -> Result<(), TableError> {
         let rows = batch.num_rows();
         let (Some(last_row), Some(first)) = (rows.checked_sub(1), spot.in_table(0)) else { return Ok(()) };
-        let column = |key: &&str| batch.column_by_name(key).and_then(|array| array.as_primitive_opt::<Int64Type>());
-        let Some(keys) = self.keys.iter().map(column).collect::<Option<Vec<&Int64Array>>>() else { return Ok(()) };
+        let column =
+            |key: &&str| batch.column_by_name(key).and_then(|array| array.as_primitive_opt::<Int64Type>());
+        let Some(keys) = self.keys.iter().map(column).collect::<Option<Vec<&Int64Array>>>() else {
+            return Ok(());
+        };
         let Some(key) = self.keys.first() else { return Ok(()) };
         let order = |row: usize, before: &dyn Fn(usize) -> i64| {
             let orders = keys.iter().enumerate().map(|(nth, key)| before(nth).cmp(&key.value(row)));
@@ -222,9 +227,11 @@ fn check_values(column: &Column, array: &dyn Array, spot: &Spot<'_>) -> Result<(
         Rule::Row(of) | Rule::Steps(of) => below(array, rows(of), None, |row, value| {
             spot.wrong(name, row, too_large(value, of, rows(of), ID_END))
         }),
-        Rule::RowOrNone(of) => below(array, rows(of), Some(i64::from(Packed::<SiteId>::NONE.bits())), |row, value| {
-            spot.wrong(name, row, too_large(value, of, rows(of), ID_END))
-        }),
+        Rule::RowOrNone(of) => {
+            below(array, rows(of), Some(i64::from(Packed::<SiteId>::NONE.bits())), |row, value| {
+                spot.wrong(name, row, too_large(value, of, rows(of), ID_END))
+            })
+        }
         Rule::Dense => {
             below(array, ID_END, None, |row, value| spot.wrong(name, row, ValueProblem::Id { value }))?;
             check_dense(name, array.values(), spot)

@@ -150,7 +150,8 @@ impl TableReader {
             self.current = Some(self.open(&input)?);
             if self.checks.is_none() {
                 let columns = self.columns.as_deref();
-                let is_read = |name: &str| columns.is_none_or(|columns| columns.iter().any(|column| column == name));
+                let is_read =
+                    |name: &str| columns.is_none_or(|columns| columns.iter().any(|column| column == name));
                 self.checks = Some(Checks::new(&self.table, is_read));
             }
         }
@@ -212,15 +213,19 @@ impl std::fmt::Debug for TableReader {
 }
 
 /// Says what is wrong with the counts of a footer.
-fn ensure_plausible(metadata: &ParquetMetaData, file_bytes: u64, known: Option<&Known>) -> Result<(), String> {
+fn ensure_plausible(
+    metadata: &ParquetMetaData,
+    file_bytes: u64,
+    known: Option<&Known>,
+) -> Result<(), String> {
     // The decoder finds row groups by the counts in the footer; a negative count would go around as
     // a huge one.
     let groups = metadata.row_groups();
     if groups.iter().any(|group| group.num_rows() < 0 || group.columns().iter().any(|c| c.num_values() < 0)) {
         return Err("a row group with a negative number of rows".to_owned());
     }
-    // Equal values pack to nearly nothing, so a damaged count of a few bytes can keep a decoder busy
-    // for minutes.
+    // Equal values pack to nearly nothing, so a damaged count of a few bytes can keep a decoder
+    // busy for minutes.
     let values = groups.iter().flat_map(|group| group.columns().iter().map(|column| column.num_values()));
     let rows = groups.iter().map(|group| group.num_rows());
     let most = values.chain(rows).fold(0, |sum: u64, count| sum.saturating_add(count.cast_unsigned()));
@@ -250,9 +255,7 @@ pub(super) fn guarded<T, E: std::fmt::Display>(
     file: &str,
     step: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, TableError> {
-    catch(table, file, || {
-        step().map_err(|e| TableError::damaged(table, file, e.to_string()))
-    })
+    catch(table, file, || step().map_err(|e| TableError::damaged(table, file, e.to_string())))
 }
 
 thread_local! {

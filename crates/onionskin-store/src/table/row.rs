@@ -5,8 +5,8 @@
 //! [`RowWriter`] needs to gather rows in columns, and what a [`RowReader`] or [`BatchReader`]
 //! needs to give them back.
 //!
-//! A [`TableReader`] checks the values of a whole batch by the rules of the schema, so that taking a
-//! row out of one cannot fail.
+//! A [`TableReader`] checks the values of a whole batch by the rules of the schema, so that taking
+//! a row out of one cannot fail.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -375,9 +375,8 @@ impl<W: Word> Cell for W {
     }
     fn decode(columns: &Columns<'_>, name: &str) -> Result<Vec<W>, TableError> {
         let words = columns.strings(name)?;
-        let unknown = |row| {
-            columns.place(name).wrong_at(Some(row as u64), ValueProblem::Word { known: W::KNOWN })
-        };
+        let unknown =
+            |row| columns.place(name).wrong_at(Some(row as u64), ValueProblem::Word { known: W::KNOWN });
         (0..words.len()).map(|row| W::parse(words.value(row)).ok_or_else(|| unknown(row))).collect()
     }
     #[inline]

@@ -433,7 +433,13 @@ fn rows_are_counted_over_row_groups_that_are_left_out() {
 }
 
 /// A small table of an atlas in some files, and whether readers take it.
-fn is_taken(name: &str, columns: &[&str], files: &[Vec<Vec<i64>>], batch: usize, limits: &[(&str, u64)]) -> bool {
+fn is_taken(
+    name: &str,
+    columns: &[&str],
+    files: &[Vec<Vec<i64>>],
+    batch: usize,
+    limits: &[(&str, u64)],
+) -> bool {
     let dir = tempfile::tempdir().unwrap();
     let mut manifest = crate::Manifest::default();
     for (table, rows) in limits {
@@ -443,11 +449,16 @@ fn is_taken(name: &str, columns: &[&str], files: &[Vec<Vec<i64>>], batch: usize,
     let (mut before, mut inputs) = (0, Vec::new());
     for (nth, rows) in files.iter().enumerate() {
         let path = dir.path().join(format!("{nth}.parquet"));
-        let number = |at: usize| Arc::new(rows.iter().map(|row| Some(row[at])).collect::<Int64Array>()) as ArrayRef;
-        let mut of: Vec<(&str, ArrayRef)> = columns.iter().enumerate().map(|(at, name)| (*name, number(at))).collect();
+        let number =
+            |at: usize| Arc::new(rows.iter().map(|row| Some(row[at])).collect::<Int64Array>()) as ArrayRef;
+        let mut of: Vec<(&str, ArrayRef)> =
+            columns.iter().enumerate().map(|(at, name)| (*name, number(at))).collect();
         if name == "clusters" {
             of.push(("is_centre", Arc::new(BooleanArray::from(vec![true; rows.len()]))));
-            of.push(("resemblance_to_centre", Arc::new(arrow_array::Float64Array::from(vec![1.0; rows.len()]))));
+            of.push((
+                "resemblance_to_centre",
+                Arc::new(arrow_array::Float64Array::from(vec![1.0; rows.len()])),
+            ));
             of.push(("kind", Arc::new(StringArray::from(vec!["exact"; rows.len()]))));
         }
         write_foreign(&path, of);
@@ -468,7 +479,8 @@ fn is_taken(name: &str, columns: &[&str], files: &[Vec<Vec<i64>>], batch: usize,
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// The checks look at whole columns, over batches and files; the naive ones at all rows at once.
+    /// The checks look at whole columns, over batches and files; the naive ones at all rows at
+    /// once.
     #[test]
     fn checks_are_those_of_a_list(
         mut rows in prop::collection::vec((0i64..5, 0i64..7), 1..12),

@@ -13,7 +13,8 @@ use super::commands::{Answer, COMMANDS, answer, fast_dir, small_atlas};
 const HARMS: usize = if cfg!(debug_assertions) { 10 } else { 40 };
 
 fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() { files_below(&path, found) } else { found.push(path) }
@@ -41,7 +42,8 @@ fn harm(bytes: &mut Vec<u8>, nth: usize, rng: &mut SplitMix64) -> String {
     }
 }
 
-/// Only `verify` looked at checksums: one of eighteen flipped bits gave a wrong answer, exit code 0.
+/// Only `verify` looked at checksums: one of eighteen flipped bits gave a wrong answer, exit code
+/// 0.
 #[test]
 fn no_harm_changes_an_answer() {
     let folder = fast_dir();

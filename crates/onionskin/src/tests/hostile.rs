@@ -19,7 +19,9 @@ const LARGE: [i64; 2] = [1 << 31, (1 << 32) - 1];
 fn is_free(column: &str, value: i64) -> bool {
     match column {
         "fp" | "text_fp" => true,
-        "offset" | "bytes" | "shared" | "support" | "checked" | "duplicate_bytes" => value <= 1 << 48 && value >= 0,
+        "offset" | "bytes" | "shared" | "support" | "checked" | "duplicate_bytes" => {
+            value <= 1 << 48 && value >= 0
+        }
         // No site at all.
         "site" => value == i64::from(u32::MAX),
         _ => false,
@@ -39,7 +41,10 @@ fn hostile_values_end_in_a_named_error() {
     for name in &names {
         let (integers, shares) = numbers_of(&name.table().unwrap());
         let integers = integers.iter().flat_map(|column| {
-            IMPOSSIBLE.iter().chain(&LARGE).map(|value| (Rewrite::Integer(column, *value), *value, column.as_str()))
+            IMPOSSIBLE
+                .iter()
+                .chain(&LARGE)
+                .map(|value| (Rewrite::Integer(column, *value), *value, column.as_str()))
         });
         let shares = shares.iter().map(|column| (Rewrite::Share(column, f64::NAN), -1, column.as_str()));
         let orders = [Rewrite::Reversed, Rewrite::Doubled, Rewrite::Repeated, Rewrite::Halved];
@@ -60,12 +65,17 @@ fn hostile_values_end_in_a_named_error() {
             }
             // All commands on one value of a column, some on the others.
             let commands = COMMANDS.iter().enumerate();
-            for (_, (command, run)) in commands.filter(|(nth, _)| LARGE.contains(&value) || (nth + case) % 4 == 0) {
+            for (_, (command, run)) in
+                commands.filter(|(nth, _)| LARGE.contains(&value) || (nth + case) % 4 == 0)
+            {
                 let begun = Instant::now();
                 let answer = answer(command, *run, &at, &what);
                 assert!(begun.elapsed() < Duration::from_secs(20), "{command} on {what}");
                 if let Err(error) = answer {
-                    assert!(error.contains("table ") || error.contains("row"), "{command} on {what}: {error}");
+                    assert!(
+                        error.contains("table ") || error.contains("row"),
+                        "{command} on {what}: {error}"
+                    );
                 }
             }
             std::fs::remove_dir_all(&at).unwrap();

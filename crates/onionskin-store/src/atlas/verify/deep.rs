@@ -1,8 +1,8 @@
 //! What tables say of each other.
 //!
-//! A table that was found wrong by itself is left out, and so is every comparison with it. Tables are
-//! read side by side in their order. Where that is not enough, a bit per document is kept, and as
-//! many passes are made as the memory budget asks for.
+//! A table that was found wrong by itself is left out, and so is every comparison with it. Tables
+//! are read side by side in their order. Where that is not enough, a bit per document is kept, and
+//! as many passes are made as the memory budget asks for.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -15,7 +15,7 @@ use crate::MemoryBudget;
 use crate::atlas::{Atlas, AtlasError};
 use crate::schema::{LevelName, TableName};
 use crate::stage::StageName;
-use crate::table::{Batch, ClusterRow, CopyKind, CollectionPageRow, CollectionRow, TableError, document};
+use crate::table::{Batch, ClusterRow, CollectionPageRow, CollectionRow, CopyKind, TableError, document};
 
 /// Why a comparison ends.
 enum Stop {
