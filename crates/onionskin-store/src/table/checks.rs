@@ -52,7 +52,7 @@ impl RowNumbers {
     }
 
     /// Whether the first so many rows follow each other in the file.
-    fn are_one(&self, rows: usize) -> bool {
+    pub(super) fn are_one(&self, rows: usize) -> bool {
         rows == 0 || self.in_file(rows - 1) - self.in_file(0) == rows as u64 - 1
     }
 
