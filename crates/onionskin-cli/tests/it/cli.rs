@@ -132,10 +132,7 @@ fn a_damaged_table_is_named_with_what_to_do() {
     for command in [&["dedup", "atlas", "-o", "out"][..], &["similar", "atlas"], &["report", "atlas"]] {
         let outcome = dir.run(command);
         assert_eq!(outcome.code, 2, "{command:?}: {}", outcome.stderr);
-        for said in [
-            "documents/part-00000.parquet: damaged: checksum ",
-            "hint: `onionskin verify",
-        ] {
+        for said in ["documents/part-00000.parquet: damaged: checksum ", "hint: `onionskin verify"] {
             assert!(outcome.stderr.contains(said), "{command:?}: {}", outcome.stderr);
         }
         assert!(!outcome.stderr.contains("panicked"), "{}", outcome.stderr);
