@@ -95,6 +95,11 @@ impl PartWriter {
         Ok(())
     }
 
+    /// Writes out the rows that are in memory, as a row group of their own.
+    pub fn end_row_group(&mut self) -> Result<(), TableError> {
+        self.writer.flush().map_err(|e| encode_error(e, &self.table, &self.path))
+    }
+
     /// Writes the footer; with `sync`, returns when the file is on the disk.
     pub fn finish(mut self, sync: bool) -> Result<PartMeta, TableError> {
         let failed = |e, writer: &PartWriter| encode_error(e, &writer.table, &writer.path);

@@ -567,6 +567,18 @@ impl<R: Row> RowWriter<R> {
         if self.buffered >= R::BATCH { self.flush() } else { Ok(()) }
     }
 
+    /// Hands on the rows that are gathered, however few: for rows that are larger than most. When
+    /// it is called must depend on the rows alone, since it changes the bytes of the file.
+    pub fn end_batch(&mut self) -> Result<(), TableError> {
+        if self.buffered > 0 { self.flush() } else { Ok(()) }
+    }
+
+    /// As [`RowWriter::end_batch`], and writes out the row group that is in memory.
+    pub fn end_row_group(&mut self) -> Result<(), TableError> {
+        self.end_batch()?;
+        self.part.end_row_group()
+    }
+
     fn flush(&mut self) -> Result<(), TableError> {
         self.buffered = 0;
         write_columns(&mut self.part, R::finish(&mut self.columns))
