@@ -97,7 +97,7 @@ impl<R: Read> CsvBlocks<R> {
             columns: [None; 3],
         };
         blocks.skip_byte_order_mark();
-        match blocks.parse_record() {
+        match blocks.parse_record(&mut |_| {}) {
             Parsed::End => match blocks.failure.take() {
                 Some(reason) => Err(reason),
                 None => Ok(blocks),
@@ -124,10 +124,15 @@ impl<R: Read> CsvBlocks<R> {
         }
     }
 
-    pub(crate) fn next_block(&mut self, block_bytes: u64) -> Option<CsvBlock> {
+    /// `before_large` is called with the size of a record, as it grows.
+    pub(crate) fn next_block(
+        &mut self,
+        block_bytes: u64,
+        before_large: &mut dyn FnMut(u64),
+    ) -> Option<CsvBlock> {
         let mut block = CsvBlock::default();
         loop {
-            let (offset, fields) = match self.parse_record() {
+            let (offset, fields) = match self.parse_record(before_large) {
                 Parsed::End => break,
                 Parsed::TooLarge { offset } => {
                     (offset, Err(BadReason::TooLarge { limit: self.max_record as u64 }))
@@ -208,7 +213,7 @@ impl<R: Read> CsvBlocks<R> {
         }
     }
 
-    fn parse_record(&mut self) -> Parsed {
+    fn parse_record(&mut self, before_large: &mut dyn FnMut(u64)) -> Parsed {
         if !self.has_more() {
             return Parsed::End;
         }
@@ -236,6 +241,7 @@ impl<R: Read> CsvBlocks<R> {
                 ReadRecordResult::OutputFull if too_large || too_many => written = 0,
                 ReadRecordResult::OutputFull => {
                     // Never more than the record's own size, which is within the limit here.
+                    before_large(2 * self.unpacked.len() as u64);
                     self.unpacked.resize(self.unpacked.len() * 2, 0);
                 }
                 ReadRecordResult::OutputEndsFull if self.ends.len() >= MAX_COLUMNS => {
@@ -296,6 +302,7 @@ pub(crate) fn run_block(
             visitor.bad_record(bad(BadReason::InvalidUtf8));
             continue;
         };
+        visitor.before_large(text.len() as u64);
         let beside = |at: usize| field(at).and_then(Result::ok).filter(|value| !value.is_empty());
         let record = TextRecord { source, offset, id: beside(1), url: beside(2), text };
         record.emit(options, &mut scratch.extraction, visitor);

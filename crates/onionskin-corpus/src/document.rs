@@ -4,6 +4,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::decode::asks_for_window;
+
 /// One document, lent to a [`Visitor`] for the time of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Document<'a> {
@@ -78,6 +80,16 @@ pub enum BadReason {
         /// The limit in bytes.
         limit: u64,
     },
+    /// A page of a Parquet file that there is no memory for; the rest of its row group is lost.
+    LargePage {
+        /// What a page may take, in bytes.
+        limit: u64,
+    },
+    /// The text has more words than can be analysed in the memory there is.
+    NeedsMemory {
+        /// The memory in bytes.
+        limit: u64,
+    },
     /// The input ends in the middle of a record or of compressed data.
     CutOff,
     /// Compressed data that does not decode.
@@ -133,7 +145,9 @@ impl BadReason {
             BadReason::MissingText => "missing_text",
             BadReason::TextNotAString => "text_not_a_string",
             BadReason::InvalidUtf8 => "invalid_utf8",
-            BadReason::TooLarge { .. } => "too_large",
+            BadReason::TooLarge { .. } | BadReason::NeedsMemory { .. } | BadReason::LargePage { .. } => {
+                "too_large"
+            }
             BadReason::CutOff => "cut_off",
             BadReason::Corrupt { .. } => "corrupt",
             BadReason::BrokenCsv { .. } => "broken_csv",
@@ -143,6 +157,29 @@ impl BadReason {
             BadReason::BrokenHttp { .. } => "broken_http",
             BadReason::ExtractionFailed { .. } => "extraction_failed",
             BadReason::Io { .. } => "io",
+        }
+    }
+
+    /// Cuts what foreign bytes made long, at about so many bytes.
+    pub fn shorten(&mut self, bytes: usize) {
+        let cut = |text: &mut String| {
+            if text.len() > bytes {
+                text.truncate(text.floor_char_boundary(bytes.saturating_sub('…'.len_utf8())));
+                text.push('…');
+                text.shrink_to_fit();
+            }
+        };
+        match self {
+            BadReason::MissingColumn { column, known } => [column, known].into_iter().for_each(cut),
+            BadReason::BrokenJson { detail }
+            | BadReason::Corrupt { detail }
+            | BadReason::BrokenCsv { detail }
+            | BadReason::BrokenParquet { detail }
+            | BadReason::BrokenWarc { detail }
+            | BadReason::BrokenHttp { detail }
+            | BadReason::ExtractionFailed { detail }
+            | BadReason::Io { detail } => cut(detail),
+            _ => {}
         }
     }
 
@@ -159,6 +196,9 @@ impl BadReason {
                 // The zstd reader has no kind of its own for an input that ends inside a frame.
                 if error.to_string().contains("incomplete frame") {
                     BadReason::CutOff
+                } else if asks_for_window(error) {
+                    let detail = "a zstd frame asks for a larger window than there is memory for".to_owned();
+                    BadReason::Corrupt { detail }
                 } else {
                     BadReason::Corrupt { detail: error.to_string() }
                 }
@@ -177,6 +217,12 @@ impl fmt::Display for BadReason {
             BadReason::TextNotAString => f.write_str("the text field is not a string"),
             BadReason::InvalidUtf8 => f.write_str("not UTF-8"),
             BadReason::TooLarge { limit } => write!(f, "larger than {limit} bytes"),
+            BadReason::LargePage { limit } => {
+                write!(f, "a page needs more than {limit} bytes of memory; its row group is not read further")
+            }
+            BadReason::NeedsMemory { limit } => {
+                write!(f, "its words need more than {limit} bytes of memory")
+            }
             BadReason::CutOff => f.write_str("the input is cut off"),
             BadReason::Corrupt { detail } => write!(f, "corrupt compressed data: {detail}"),
             BadReason::BrokenCsv { detail } => write!(f, "broken CSV record: {detail}"),
@@ -258,6 +304,9 @@ pub trait Visitor {
     fn next_wanted(&mut self, from: u64) -> Option<Range<u64>> {
         Some(from..u64::MAX)
     }
+    /// Called before a record of this size, in bytes, is in memory, and again as it grows. It may
+    /// wait until there is room.
+    fn before_large(&mut self, _bytes: u64) {}
     /// A document.
     fn document(&mut self, document: Document<'_>);
     /// A record that could not be read.

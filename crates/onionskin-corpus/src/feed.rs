@@ -7,7 +7,7 @@ use std::sync::Arc;
 use onionskin_warc::wacz::Wacz;
 
 use crate::csv::{CsvBlock, CsvBlocks};
-use crate::decode::{decoder, read_bounded};
+use crate::decode::{decoder_within, read_gently};
 use crate::document::BadReason;
 use crate::lines::{Block, BlockReader};
 use crate::options::{Format, Options};
@@ -16,6 +16,9 @@ use crate::sniff::Encoding;
 use crate::source::{Location, Source, TreeFiles};
 use crate::tree;
 use crate::warc::{self, RecordBlocks, Records};
+
+/// No task has more rows of a table than this, however short they are.
+const MAX_ROWS: usize = 256 << 10;
 
 type Stream = Box<dyn io::Read + Send>;
 
@@ -94,12 +97,16 @@ impl Feed {
                 Feed::JsonlRanges(whole)
             }
             (Format::Jsonl, _) => Feed::JsonlBlocks(BlockReader::new(
-                decoded(source)?,
+                decoded(source, options)?,
                 options.task_step(),
                 options.max_record(),
             )),
-            (Format::Csv, _) => Feed::Csv(Box::new(CsvBlocks::new(decoded(source)?, b',', options)?)),
-            (Format::Tsv, _) => Feed::Csv(Box::new(CsvBlocks::new(decoded(source)?, b'\t', options)?)),
+            (Format::Csv, _) => {
+                Feed::Csv(Box::new(CsvBlocks::new(decoded(source, options)?, b',', options)?))
+            }
+            (Format::Tsv, _) => {
+                Feed::Csv(Box::new(CsvBlocks::new(decoded(source, options)?, b'\t', options)?))
+            }
             (Format::Parquet, _) => Feed::Parquet(Box::new(ParquetFeed::open(source, options)?)),
             (Format::Warc, Location::WaczMember { .. }) => Feed::WaczMember,
             (Format::Warc, _) => {
@@ -121,7 +128,7 @@ impl Feed {
                 };
                 return Err(BadReason::BrokenWarc { detail });
             }
-            (Format::Tree, _) => Feed::Whole(decoded(source)?),
+            (Format::Tree, _) => Feed::Whole(decoded(source, options)?),
         })
     }
 
@@ -130,24 +137,25 @@ impl Feed {
         matches!(self, Feed::JsonlRanges(_) | Feed::WarcRanges(_) | Feed::Tree { .. })
     }
 
-    pub(crate) fn next(&mut self, options: &Options) -> Option<Next> {
+    /// `before_large` is called with the size of a record before it is in memory.
+    pub(crate) fn next(&mut self, options: &Options, before_large: &mut dyn FnMut(u64)) -> Option<Next> {
         let step = options.task_step();
         match self {
             Feed::JsonlRanges(ranges) => ranges.next(step, Work::JsonlRange),
             // These bytes are compressed, several times over as a rule.
             Feed::WarcRanges(ranges) => ranges.next(step.saturating_mul(4), Work::WarcRange),
             Feed::JsonlBlocks(reader) => {
-                let block = reader.next_block()?;
+                let block = reader.next_block(before_large)?;
                 let input_bytes = block.bytes.len() as u64;
                 Some(Next { input_bytes, last: block.last, work: Work::JsonlBlock(block) })
             }
             Feed::Csv(blocks) => {
-                let block = blocks.next_block(step)?;
+                let block = blocks.next_block(step, before_large)?;
                 Some(Next { input_bytes: block.input_bytes(), last: block.last, work: Work::Csv(block) })
             }
-            Feed::Parquet(feed) => feed.next(step),
+            Feed::Parquet(feed) => feed.next(options, before_large),
             Feed::WarcBlocks(blocks) => {
-                let block = blocks.next_block(step)?;
+                let block = blocks.next_block(step, before_large)?;
                 Some(Next { input_bytes: block.input_bytes, last: block.last, work: Work::WarcBlock(block) })
             }
             Feed::WaczMember => {
@@ -166,7 +174,7 @@ impl Feed {
             }
             Feed::Whole(input) => {
                 let mut bytes = Vec::new();
-                let read = read_bounded(input, options.max_record_bytes, &mut bytes);
+                let read = read_gently(input, options.max_record_bytes, &mut bytes, before_large);
                 *self = Feed::Empty;
                 let input_bytes = bytes.len() as u64;
                 let work = Work::Whole(read.map(|too_large| (!too_large).then_some(bytes)));
@@ -203,17 +211,22 @@ impl ParquetFeed {
         Ok(ParquetFeed { file: Arc::new(file), groups, open: None })
     }
 
-    fn next(&mut self, step: u64) -> Option<Next> {
+    /// A task ends with the row that fills it: where it does must not depend on how many rows are
+    /// read at a time, which is a matter of memory.
+    fn next(&mut self, options: &Options, before_large: &mut dyn FnMut(u64)) -> Option<Next> {
+        let step = options.task_step();
         loop {
             if let Some(open) = &mut self.open {
                 let mut rows = Vec::new();
-                let mut bytes = 0;
-                while bytes < step {
+                let (mut bytes, mut count) = (0, 0);
+                while bytes < step && count < MAX_ROWS {
                     match open.ahead.take() {
-                        Some(Ok(batch)) => {
+                        Some(Ok(mut batch)) => {
+                            let rest = batch.split_off(step - bytes, MAX_ROWS - count);
                             bytes += batch.text_bytes();
+                            count += batch.len();
                             rows.push(batch);
-                            open.ahead = open.batches.next();
+                            open.ahead = rest.map(Ok).or_else(|| open.batches.next(before_large));
                         }
                         // Told by a task of its own, when all rows before it are handed out.
                         Some(Err(reason)) if rows.is_empty() => {
@@ -248,16 +261,9 @@ impl ParquetFeed {
                 };
                 return Some(Next { input_bytes, last, work });
             }
-            match self.file.batches(group.group, group.first_row) {
-                Ok(mut batches) => {
-                    let ahead = batches.next();
-                    self.open = Some(OpenGroup { batches, ahead });
-                }
-                Err(reason) => {
-                    let last = self.groups.peek().is_none();
-                    return Some(Next { input_bytes: 0, last, work: Work::Bad(group.first_row, reason) });
-                }
-            }
+            let mut batches = self.file.batches(group.group, group.first_row, options);
+            let ahead = batches.next(before_large);
+            self.open = Some(OpenGroup { batches, ahead });
         }
     }
 }
@@ -267,6 +273,7 @@ fn unreadable(error: io::Error) -> BadReason {
 }
 
 /// A source from its front, decompressed.
-fn decoded(source: &Source) -> Result<Stream, BadReason> {
-    source.open_stream().and_then(|input| decoder(input, source.encoding)).map_err(unreadable)
+fn decoded(source: &Source, options: &Options) -> Result<Stream, BadReason> {
+    let decoder = |input| decoder_within(input, source.encoding, options.max_window_log);
+    source.open_stream().and_then(decoder).map_err(unreadable)
 }

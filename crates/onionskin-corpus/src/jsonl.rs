@@ -53,7 +53,7 @@ pub(crate) fn run_range(
             Some(wanted) if wanted.start < range.end => reader.skip_to(wanted, gap),
             _ => break,
         };
-        match skipped.and_then(|()| reader.next()) {
+        match skipped.and_then(|()| reader.next(&mut |bytes| parser.visitor.before_large(bytes))) {
             Ok(None) => break,
             Ok(Some(Line::Whole { offset: at, bytes })) => {
                 offset = at;
@@ -95,6 +95,7 @@ pub(crate) fn run_block(
         if line.len() > options.max_record() {
             parser.bad(offset, too_large());
         } else {
+            parser.visitor.before_large(line.len() as u64);
             parser.line(offset, line);
         }
     }

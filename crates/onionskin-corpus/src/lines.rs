@@ -77,7 +77,8 @@ impl<'b, R: Read + Seek> LineReader<'b, R> {
             if self.at_end {
                 return Ok(());
             }
-            self.refill()?;
+            // All of the buffer is free.
+            self.refill(&mut |_| {})?;
         }
     }
 }
@@ -113,13 +114,13 @@ impl<'b, R: Read> LineReader<'b, R> {
         self.offset
     }
 
-    /// The next line.
+    /// The next line. `before_large` is called with what the buffer grows to, before it does.
     ///
     /// # Errors
     ///
     /// `UnexpectedEof` when the file ends before its range, others from the input. After an error
     /// there are no more lines.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(crate) fn next(&mut self, before_large: &mut dyn FnMut(u64)) -> io::Result<Option<Line<'_>>> {
         loop {
             if self.offset >= self.range_end {
                 return Ok(None);
@@ -164,7 +165,7 @@ impl<'b, R: Read> LineReader<'b, R> {
                 let bytes = &self.buffer[line];
                 return Ok(if bytes.is_empty() { None } else { Some(Line::Whole { offset, bytes }) });
             }
-            self.refill()?;
+            self.refill(before_large)?;
         }
     }
 
@@ -174,7 +175,7 @@ impl<'b, R: Read> LineReader<'b, R> {
         self.searched = 0;
     }
 
-    fn refill(&mut self) -> io::Result<()> {
+    fn refill(&mut self, before_large: &mut dyn FnMut(u64)) -> io::Result<()> {
         if self.filled.start > 0 {
             self.buffer.copy_within(self.filled.clone(), 0);
             self.filled = 0..self.filled.len();
@@ -182,7 +183,9 @@ impl<'b, R: Read> LineReader<'b, R> {
         if self.filled.end == self.buffer.len() {
             // At most one byte more than the longest line and its line feed is ever needed.
             let wanted = self.buffer.len().saturating_mul(2).min(self.max_line.saturating_add(2));
-            self.buffer.resize(wanted.max(self.buffer.len() + 1), 0);
+            let wanted = wanted.max(self.buffer.len() + 1);
+            before_large(wanted as u64);
+            self.buffer.resize(wanted, 0);
         }
         let free = &mut self.buffer[self.filled.end..];
         let wanted = self.read_until.saturating_sub(self.offset + self.filled.len() as u64);
@@ -293,9 +296,10 @@ impl<R: Read> BlockReader<R> {
     }
 
     /// The next block; `None` after the last, and for an empty stream.
-    pub(crate) fn next_block(&mut self) -> Option<Block> {
+    /// `before_large` is called with the size of a line that is longer than a block, as it grows.
+    pub(crate) fn next_block(&mut self, before_large: &mut dyn FnMut(u64)) -> Option<Block> {
         let mut block = Block::default();
-        while self.fill_to(self.block_bytes) && !self.cut(&mut block) {}
+        while self.fill_to(self.block_bytes) && !self.cut(&mut block, before_large) {}
         // Is there more? The block before the end should know that it is the last.
         if self.pending.is_empty() {
             self.fill_to(1);
@@ -310,7 +314,7 @@ impl<R: Read> BlockReader<R> {
 
     /// Takes the block's lines out of `pending`. `false` when there was only (the beginning of) a
     /// line that is too long.
-    fn cut(&mut self, block: &mut Block) -> bool {
+    fn cut(&mut self, block: &mut Block, before_large: &mut dyn FnMut(u64)) -> bool {
         let first = self.pending.len().min(self.block_bytes);
         let mut end = memrchr(b'\n', &self.pending[..first]).map(|at| at + 1);
         if end.is_none() {
@@ -318,7 +322,9 @@ impl<R: Read> BlockReader<R> {
             let longest = self.block_bytes.max(self.max_line.saturating_add(1));
             let mut searched = first;
             while end.is_none() && searched < longest {
-                self.fill_to(longest.min(searched.saturating_add(STEP_BYTES)));
+                let wanted = longest.min(searched.saturating_add(STEP_BYTES));
+                before_large(wanted as u64);
+                self.fill_to(wanted);
                 let until = self.pending.len().min(longest);
                 // A stream that broke has lost its unfinished line from `pending`.
                 let fresh = self.pending.get(searched..until).unwrap_or_default();

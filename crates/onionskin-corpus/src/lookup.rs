@@ -142,7 +142,7 @@ impl Source {
         let sources: Arc<[Source]> = Arc::new([self.clone()]);
         let shared = Arc::new(options.clone());
         let mut feed = Feed::open(self, options);
-        while let Some(Next { mut work, input_bytes, last }) = feed.next(options) {
+        while let Some(Next { mut work, input_bytes, last }) = feed.next(options, &mut |_| {}) {
             let before = wanted.documents;
             if narrow(&mut work, offset, wanted) {
                 let task = Task::of(&sources, &shared, input_bytes, work);

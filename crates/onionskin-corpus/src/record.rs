@@ -9,6 +9,9 @@ use sha1::{Digest, Sha1};
 use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
 use crate::options::Options;
 
+/// Names of media types are foreign words; of those that are longer, the beginning counts.
+const LONGEST_MEDIA_TYPE: usize = 100;
+
 /// What turns payloads into text, kept by a worker between documents.
 pub(crate) struct Extraction {
     pub(crate) extractor: Extractor,
@@ -94,9 +97,13 @@ impl Payload<'_> {
         let Extraction { extractor, page } = extraction;
         let hints = Hints { url: self.url, charset: None };
         let bad = |reason| BadRecord { source: self.source, offset: self.offset, reason };
-        let media_type = match extractor.extract(self.bytes, self.declared, &hints, page) {
+        let mut before_large = |bytes| visitor.before_large(bytes);
+        before_large(self.bytes.len() as u64);
+        let extracted = extractor.extract_gently(self.bytes, self.declared, &hints, page, &mut before_large);
+        let media_type = match extracted {
             Ok(media_type) => media_type,
-            Err(ExtractError::Unsupported { media_type }) => {
+            Err(ExtractError::Unsupported { mut media_type }) => {
+                media_type.truncate(media_type.floor_char_boundary(LONGEST_MEDIA_TYPE));
                 return visitor.skipped(SkipReason::Unsupported { media_type });
             }
             Err(ExtractError::ToolMissing { tool }) => {

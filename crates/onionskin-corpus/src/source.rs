@@ -110,7 +110,7 @@ impl Source {
             return None;
         }
         let mut tasks = 0;
-        while feed.next(options).is_some() {
+        while feed.next(options, &mut |_| {}).is_some() {
             tasks += 1;
         }
         Some(tasks)

@@ -93,6 +93,12 @@ impl Tasks {
     /// source that cannot be opened or read on is a task that reports it; the stream goes on with
     /// the next source.
     pub fn next_task(&mut self) -> Option<Task> {
+        self.next_task_gently(&mut |_| {})
+    }
+
+    /// As [`Tasks::next_task`], and calls `before_large` with the size of a record that is decoded
+    /// here, before it is in memory and as it grows; that may wait until there is room.
+    pub fn next_task_gently(&mut self, before_large: &mut dyn FnMut(u64)) -> Option<Task> {
         loop {
             let index = self.next.source;
             let source = self.sources.get(index as usize)?;
@@ -100,7 +106,7 @@ impl Tasks {
                 Some(feed) => feed,
                 none => none.insert(Feed::open(source, &self.options)),
             };
-            let Some(Next { work, input_bytes, last }) = feed.next(&self.options) else {
+            let Some(Next { work, input_bytes, last }) = feed.next(&self.options, before_large) else {
                 self.next = Position { source: index + 1, task: 0 };
                 self.feed = None;
                 continue;

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use onionskin_extract::{media_type_of_extension, url};
 
-use crate::decode::{decoder, read_bounded};
+use crate::decode::{read_gently, unpack_gently};
 use crate::document::{BadReason, BadRecord, SkipReason, Visitor};
 use crate::options::Options;
 use crate::record::Payload;
@@ -54,7 +54,8 @@ pub(crate) fn run(
         if !visitor.wants(offset) {
             continue;
         }
-        match read_whole(&files.path(at), options.max_record_bytes, &mut scratch.file) {
+        let mut before_large = |bytes| visitor.before_large(bytes);
+        match read_whole(&files.path(at), options, &mut scratch.file, &mut before_large) {
             Ok(false) => {
                 let name = files.name(at);
                 let address = if files.under_folder() { url::from_tree_path(Path::new(name)) } else { None };
@@ -91,15 +92,20 @@ pub(crate) fn emit(record: FileRecord<'_>, scratch: &mut Scratch, visitor: &mut 
 }
 
 /// Reads a file, unpacked if it is compressed. `true` when it is larger than the limit.
-fn read_whole(path: &Path, limit: u64, out: &mut Vec<u8>) -> io::Result<bool> {
-    if read_bounded(File::open(path)?, limit, out)? {
+fn read_whole(
+    path: &Path,
+    options: &Options,
+    out: &mut Vec<u8>,
+    before_large: &mut dyn FnMut(u64),
+) -> io::Result<bool> {
+    if read_gently(File::open(path)?, options.max_record_bytes, out, before_large)? {
         return Ok(true);
     }
     match Encoding::of(out) {
         Encoding::Plain => Ok(false),
         encoding => {
             let packed = std::mem::take(out);
-            read_bounded(decoder(&*packed, encoding)?, limit, out)
+            unpack_gently(&packed, encoding, options, out, before_large)
         }
     }
 }

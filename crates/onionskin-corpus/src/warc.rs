@@ -11,8 +11,8 @@ use std::ops::Range;
 use onionskin_extract::url;
 use onionskin_warc::wacz::{Wacz, WaczError};
 use onionskin_warc::{
-    Damage, DamageKind, HttpProblem, Item, Limits, OpenError, Reader, Record, RecordKind, parse_response,
-    read_range,
+    Damage, DamageKind, HttpProblem, Item, Limits, OpenError, Reader, Record, RecordKind,
+    parse_response_gently, read_range,
 };
 
 use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
@@ -22,6 +22,9 @@ use crate::source::{Location, Source};
 
 /// No block has more records than this, however small they are.
 const MAX_RECORDS: usize = 4096;
+
+/// The head of most records is smaller.
+const USUAL_HEAD_BYTES: usize = 4 << 10;
 
 pub(crate) fn limits(options: &Options) -> Limits {
     Limits { max_record_bytes: options.max_record_bytes, max_body_bytes: options.max_record_bytes }
@@ -58,6 +61,12 @@ impl Records {
     }
 }
 
+/// Memory of a record, as far as it is more than the usual head.
+fn held_bytes(record: &Record) -> u64 {
+    let fields = record.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    record.block.len() as u64 + fields.saturating_sub(USUAL_HEAD_BYTES) as u64
+}
+
 fn item_offset(item: &Item) -> u64 {
     match item {
         Item::Record(record) => record.offset,
@@ -70,33 +79,44 @@ pub(crate) struct RecordBlocks<R: Read> {
     reader: Reader<R>,
     /// One read ahead, so that the last block is known to be the last.
     ahead: Option<std::io::Result<Item>>,
+    begun: bool,
 }
 
 impl<R: Read> RecordBlocks<R> {
     pub(crate) fn new(input: R, options: &Options) -> Result<RecordBlocks<R>, OpenError> {
-        let mut reader = Reader::new(input, limits(options))?;
-        let ahead = reader.next();
-        Ok(RecordBlocks { reader, ahead })
+        let reader = Reader::new(input, limits(options))?;
+        Ok(RecordBlocks { reader, ahead: None, begun: false })
     }
 
-    pub(crate) fn next_block(&mut self, block_bytes: u64) -> Option<Records> {
+    /// `before_large` is called with the size of each record before it is in memory.
+    pub(crate) fn next_block(
+        &mut self,
+        block_bytes: u64,
+        before_large: &mut dyn FnMut(u64),
+    ) -> Option<Records> {
+        if !self.begun {
+            self.begun = true;
+            self.ahead = self.reader.next_item(before_large);
+        }
         let mut block = Records::default();
+        let mut held = 0;
         loop {
             match self.ahead.take() {
                 None => break,
                 Some(Ok(item)) => {
                     if let Item::Record(record) = &item {
                         block.input_bytes += record.block.len() as u64;
+                        held += held_bytes(record);
                     }
                     block.items.push(item);
-                    self.ahead = self.reader.next();
+                    self.ahead = self.reader.next_item(before_large);
                 }
                 Some(Err(error)) => {
                     block.failure = Some(BadReason::from_io(&error));
                     break;
                 }
             }
-            if block.input_bytes >= block_bytes || block.items.len() >= MAX_RECORDS {
+            if held >= block_bytes || block.items.len() >= MAX_RECORDS {
                 break;
             }
         }
@@ -124,8 +144,8 @@ impl RecordRunner<'_> {
     }
 
     /// Everything a reader has.
-    pub(crate) fn reader<R: Read>(&mut self, reader: Reader<R>, mut offset: u64) {
-        for item in reader {
+    pub(crate) fn reader<R: Read>(&mut self, mut reader: Reader<R>, mut offset: u64) {
+        while let Some(item) = reader.next_item(&mut |bytes| self.visitor.before_large(bytes)) {
             match item {
                 Ok(item) => {
                     offset = item_offset(&item);
@@ -237,7 +257,8 @@ impl RecordRunner<'_> {
     fn response(&mut self, mut record: Record) {
         let offset = record.offset;
         let block = std::mem::take(&mut record.block);
-        let response = match parse_response(block, &limits(self.options)) {
+        let mut before_large = |bytes| self.visitor.before_large(bytes);
+        let response = match parse_response_gently(block, &limits(self.options), &mut before_large) {
             Ok(response) => response,
             Err(error) => return self.bad(offset, BadReason::BrokenHttp { detail: error.to_string() }),
         };
