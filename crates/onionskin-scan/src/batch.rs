@@ -33,7 +33,12 @@ pub(crate) struct Batch {
     pub bad_records: Vec<BadRecord>,
     pub skipped: BTreeMap<SkipReason, u64>,
     pub panic: Option<String>,
+    /// More of the same task follows.
+    pub more: bool,
 }
+
+/// What a skipped record holds beside its own size: an explanation of at most this many bytes.
+const EXPLANATION_BYTES: usize = 300;
 
 /// One document. Its strings are lengths, in this order, into the strings of the batch; absent is
 /// `None`. [`Batch::documents`] takes them apart.
@@ -67,6 +72,14 @@ pub(crate) struct Strings<'a> {
     pub media_type: &'a str,
 }
 
+impl Strings<'_> {
+    /// How long they are together.
+    pub fn bytes(&self) -> usize {
+        let some = [self.id, self.url, self.host, self.title, self.canonical_url];
+        some.into_iter().flatten().map(str::len).sum::<usize>() + self.media_type.len()
+    }
+}
+
 /// The name under which links and documents meet. Two different addresses meet by chance once in
 /// 2⁶⁴ pairs.
 pub(crate) fn url_fingerprint(url: &str) -> u64 {
@@ -96,6 +109,30 @@ impl Batch {
         self.bad_records.clear();
         self.skipped.clear();
         self.panic = None;
+        self.more = false;
+    }
+
+    /// Memory that its contents take.
+    pub fn held_bytes(&self) -> usize {
+        let numbers =
+            self.links.len() + self.features.len() + self.chunks.iter().map(Vec::len).sum::<usize>();
+        self.rows.len() * size_of::<Row>()
+            + self.strings.len()
+            + 8 * numbers
+            + 4 * (self.chunk_counts.len() + self.sketches.len())
+            + self.bad_records.len() * (size_of::<BadRecord>() + EXPLANATION_BYTES)
+            + self.skipped.len() * (size_of::<SkipReason>() + EXPLANATION_BYTES)
+    }
+
+    /// Gives memory back if one giant record made the buffers larger than any batch should be.
+    pub fn shrink(&mut self, limit: usize) {
+        let words = self.links.capacity() + self.features.capacity();
+        let words = words + self.chunks.iter().map(Vec::capacity).sum::<usize>();
+        let rows = self.rows.capacity() * size_of::<Row>() + 4 * self.sketches.capacity();
+        let bad = self.bad_records.capacity() * size_of::<BadRecord>();
+        if 8 * words + rows + bad + self.strings.capacity() > limit {
+            *self = Batch::default();
+        }
     }
 
     /// Puts in the documents of the task that it was begun for. A panic on the way is an error with
@@ -107,8 +144,7 @@ impl Batch {
         recipe: &Recipe,
         scratch: &mut Scratch,
     ) -> Result<(), String> {
-        let ran = catch_unwind(AssertUnwindSafe(|| task.run(scratch, &mut self.visitor(analyzer, recipe))));
-        ran.map_err(|panic| panic_message(panic.as_ref()))
+        fenced(|| task.run(scratch, &mut self.visitor(analyzer, recipe)))
     }
 
     /// All documents, each with its strings.
@@ -138,6 +174,11 @@ impl Batch {
     }
 }
 
+/// Runs a task; a panic is an error with its message.
+pub(crate) fn fenced(run: impl FnOnce()) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| panic_message(panic.as_ref()))
+}
+
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
@@ -146,12 +187,17 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 
 /// Fingerprints documents as they are read.
 pub(crate) struct BatchVisitor<'a> {
-    batch: &'a mut Batch,
+    pub batch: &'a mut Batch,
     analyzer: &'a mut Analyzer,
     keep_sketches: bool,
 }
 
 impl BatchVisitor<'_> {
+    /// See [`Analyzer::memory_for`].
+    pub fn memory_for(&self, text: &str) -> usize {
+        self.analyzer.memory_for(text)
+    }
+
     fn keep(&mut self, text: &str) -> u32 {
         self.batch.strings.push_str(text);
         text.len() as u32
@@ -199,7 +245,8 @@ impl Visitor for BatchVisitor<'_> {
         self.batch.rows.push(row);
     }
 
-    fn bad_record(&mut self, bad: BadRecord) {
+    fn bad_record(&mut self, mut bad: BadRecord) {
+        bad.reason.shorten(EXPLANATION_BYTES);
         self.batch.bad_records.push(bad);
     }
 

@@ -86,6 +86,7 @@ impl From<ScanRecord> for Options {
             max_record_bytes: record.max_record_bytes,
             task_bytes: record.task_bytes,
             extract: ExtractOptions { pdf, max_text_bytes: record.max_text_bytes, ..default.extract },
+            ..default
         }
     }
 }

@@ -8,6 +8,7 @@
 mod batch;
 pub mod inputs;
 mod links;
+mod memory;
 pub mod parts;
 mod read;
 mod sites;
@@ -37,6 +38,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use inputs::ScanRecord;
+use memory::Shares;
 use state::State;
 use writer::Writer;
 
@@ -74,7 +76,7 @@ impl ScanParams {
     /// The seed where none is given.
     pub const SEED: u64 = 1;
     /// The least memory a scan works with.
-    pub const LEAST_MEMORY: u64 = 64 << 20;
+    pub const LEAST_MEMORY: u64 = 128 << 20;
 
     /// The default scan of some inputs into an atlas.
     pub fn new(inputs: Vec<String>, atlas: PathBuf) -> ScanParams {
@@ -260,14 +262,21 @@ pub(crate) struct Scan {
     params: ScanParams,
     options: Arc<Options>,
     sources: Arc<[Source]>,
+    shares: Shares,
     /// Documents of the run that was resumed.
     resumed_documents: Cell<u64>,
 }
 
 impl Scan {
     fn new(params: ScanParams, sources: Arc<[Source]>) -> Scan {
-        let options = Arc::new(params.options.clone());
-        Scan { params, options, sources, resumed_documents: Cell::new(0) }
+        let shares = Shares::of(params.memory, params.threads);
+        Scan::with_shares(params, sources, shares)
+    }
+
+    /// With shares that are not those of the budget.
+    fn with_shares(params: ScanParams, sources: Arc<[Source]>, shares: Shares) -> Scan {
+        let options = Arc::new(shares.limit(&params.options));
+        Scan { params, options, sources, shares, resumed_documents: Cell::new(0) }
     }
 
     fn summary(&self, Done { state, usage }: Done<State>) -> ScanSummary {
@@ -299,10 +308,10 @@ impl Scan {
 }
 
 fn read(work: &mut Work<'_, Scan>) -> Result<(), ScanError> {
-    let Scan { params, options, sources, .. } = work.stage;
+    let Scan { params, options, sources, shares, .. } = work.stage;
     let position = work.state.position();
     let tasks = Tasks::starting_at(Arc::clone(sources), Arc::clone(options), position)?;
-    read::read_all(params, options, tasks, &mut Writer::new(work)?, sources)
+    read::read_all(params, options, tasks, &mut Writer::new(work)?, *shares)
 }
 
 fn resolve_links(work: &mut Work<'_, Scan>) -> Result<(), ScanError> {

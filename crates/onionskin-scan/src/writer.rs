@@ -18,13 +18,23 @@ pub(super) const ADDRESSES: &str = "addresses";
 /// The name of the work file of (fingerprint of address linked to, document).
 pub(super) const LINKS: &str = "unresolved-links";
 
+/// Reasons for skipping records that are counted each by itself.
+const SKIP_REASONS: usize = 1000;
+/// What the others are counted under.
+const OTHER_REASONS: &str = "other reasons";
+
+/// Strings of documents that are gathered before they are encoded, and that a row group has, in
+/// bytes. Those of ordinary documents come to less.
+const BATCH_STRINGS: usize = 8 << 20;
+const ROW_GROUP_STRINGS: usize = 32 << 20;
+
 /// Documents after which a commit is due even if they were small.
 const COMMIT_DOCUMENTS: u64 = 4 << 20;
 
 pub(super) struct Writer<'w, 'a> {
     work: &'w mut Work<'a, Scan>,
     sites: Sites,
-    sources: &'a [Source],
+    pub sources: &'a [Source],
     chunkings: Vec<ChunkingName>,
     sketch_len: usize,
     keep_sketches: bool,
@@ -34,6 +44,8 @@ pub(super) struct Writer<'w, 'a> {
     commit_bytes: u64,
     /// Input and documents since the last commit.
     uncommitted: (u64, u64),
+    /// Bytes of strings since a batch and a row group were last ended for their size.
+    strings: (usize, usize),
 }
 
 impl<'w, 'a> Writer<'w, 'a> {
@@ -60,10 +72,12 @@ impl<'w, 'a> Writer<'w, 'a> {
             max_bad_records: params.max_bad_records,
             commit_bytes: params.commit_bytes,
             uncommitted: (0, 0),
+            strings: (0, 0),
         })
     }
 
-    /// Writes the batch that comes next.
+    /// Writes the batch that comes next. The place to resume at moves, and commits happen, at the
+    /// ends of tasks alone: how a task is cut into batches leaves no trace.
     pub fn write(&mut self, batch: &Batch) -> Result<(), ScanError> {
         let first = self.work.state.documents;
         if first + batch.rows.len() as u64 > u64::from(u32::MAX) {
@@ -77,10 +91,18 @@ impl<'w, 'a> Writer<'w, 'a> {
 
         self.work.state.documents += batch.rows.len() as u64;
         self.work.state.text_bytes += batch.text_bytes;
-        self.work.state.input_bytes += batch.input_bytes;
-        self.work.state.set_position(batch.position);
+        if !batch.more {
+            self.work.state.input_bytes += batch.input_bytes;
+            self.work.state.set_position(batch.position);
+        }
         for (reason, count) in &batch.skipped {
-            *self.work.state.skipped.entry(reason.to_string()).or_default() += count;
+            let skipped = &mut self.work.state.skipped;
+            let mut reason = reason.to_string();
+            // Media types are foreign words, and there may be any number of them.
+            if skipped.len() >= SKIP_REASONS && !skipped.contains_key(&reason) {
+                OTHER_REASONS.clone_into(&mut reason);
+            }
+            *skipped.entry(reason).or_default() += count;
         }
         self.note_bad_records(batch)?;
         self.work.progress.event(Event::Scanned {
@@ -88,10 +110,15 @@ impl<'w, 'a> Writer<'w, 'a> {
             input_bytes: self.work.state.input_bytes,
             bad_records: self.work.state.bad_record_count(),
         });
-        self.uncommitted.0 += batch.input_bytes;
         self.uncommitted.1 += batch.rows.len() as u64;
+        if batch.more {
+            return Ok(());
+        }
+        self.uncommitted.0 += batch.input_bytes;
         if self.uncommitted.0 >= self.commit_bytes || self.uncommitted.1 >= COMMIT_DOCUMENTS {
+            // Every commit begins new files.
             self.uncommitted = (0, 0);
+            self.strings = (0, 0);
             self.work.commit()?;
         }
         Ok(())
@@ -122,12 +149,28 @@ impl<'w, 'a> Writer<'w, 'a> {
                     text_fp: row.text_fp,
                 })
                 .map_err(StagingError::from)?;
+            self.end_large(strings)?;
             self.work.state.tokens += row.tokens;
             self.work.state.empty_documents += u64::from(is_empty(row) && !row.revisit);
             self.work.state.revisits += u64::from(row.revisit);
             if let Some(count) = self.work.state.per_source.get_mut(row.source as usize) {
                 count.0 += 1;
             }
+        }
+        Ok(())
+    }
+
+    /// Foreign bytes decide how long ids, titles and URLs are, so their number alone bounds nothing.
+    fn end_large(&mut self, strings: Strings<'_>) -> Result<(), ScanError> {
+        let bytes = strings.bytes();
+        self.strings.0 += bytes;
+        self.strings.1 += bytes;
+        if self.strings.1 >= ROW_GROUP_STRINGS {
+            self.strings = (0, 0);
+            self.work.staging.documents()?.end_row_group().map_err(StagingError::from)?;
+        } else if self.strings.0 >= BATCH_STRINGS {
+            self.strings.0 = 0;
+            self.work.staging.documents()?.end_batch().map_err(StagingError::from)?;
         }
         Ok(())
     }
