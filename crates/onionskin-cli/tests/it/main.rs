@@ -11,6 +11,7 @@ mod explain;
 #[cfg(feature = "serve")]
 mod golden;
 mod kill;
+mod memory;
 mod report;
 mod run;
 mod seen;
