@@ -164,7 +164,7 @@ impl BadReason {
     pub fn shorten(&mut self, bytes: usize) {
         let cut = |text: &mut String| {
             if text.len() > bytes {
-                text.truncate(text.floor_char_boundary(bytes.saturating_sub('…'.len_utf8())));
+                cut_at(text, bytes.saturating_sub('…'.len_utf8()));
                 text.push('…');
                 text.shrink_to_fit();
             }
@@ -206,6 +206,12 @@ impl BadReason {
             _ => BadReason::Io { detail: error.to_string() },
         }
     }
+}
+
+/// Cuts a text at a number of bytes, or before the character that they end in.
+pub(crate) fn cut_at(text: &mut String, bytes: usize) {
+    let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    text.truncate(end.unwrap_or(0));
 }
 
 impl fmt::Display for BadReason {

@@ -6,7 +6,7 @@
 use onionskin_extract::{ExtractError, Extractor, Hints, Page, url};
 use sha1::{Digest, Sha1};
 
-use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
+use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor, cut_at};
 use crate::options::Options;
 
 /// Names of media types are foreign words; of those that are longer, the beginning counts.
@@ -103,7 +103,7 @@ impl Payload<'_> {
         let media_type = match extracted {
             Ok(media_type) => media_type,
             Err(ExtractError::Unsupported { mut media_type }) => {
-                media_type.truncate(media_type.floor_char_boundary(LONGEST_MEDIA_TYPE));
+                cut_at(&mut media_type, LONGEST_MEDIA_TYPE);
                 return visitor.skipped(SkipReason::Unsupported { media_type });
             }
             Err(ExtractError::ToolMissing { tool }) => {
