@@ -160,7 +160,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         Ok(())
     }
 
-    /// Foreign bytes decide how long ids, titles and URLs are, so their number alone bounds nothing.
+    /// Foreign bytes decide how long ids, titles and URLs are: their number alone bounds nothing.
     fn end_large(&mut self, strings: Strings<'_>) -> Result<(), ScanError> {
         let bytes = strings.bytes();
         self.strings.0 += bytes;
