@@ -27,6 +27,9 @@ pub struct ExtractOptions {
     /// standard input and output. With it the built-in reader runs outside this process, and a file
     /// that makes it hang or overflow its stack is a failed document. Empty: it runs in a thread.
     pub pdf_worker: Vec<String>,
+    /// Whether PostScript is read. It is a program, which Ghostscript runs: without access to files,
+    /// and still more than the bytes of strangers should be given unasked.
+    pub postscript: bool,
     /// How many seconds a document may take that is read by a tool, or by the built-in reader of
     /// PDF.
     pub tool_seconds: u32,
@@ -40,6 +43,7 @@ impl Default for ExtractOptions {
         ExtractOptions {
             pdf: PdfTool::BuiltIn,
             pdf_worker: Vec::new(),
+            postscript: false,
             tool_seconds: 60,
             max_text_bytes: 64 << 20,
         }
@@ -155,6 +159,9 @@ impl Extractor {
                 };
                 set_lines(&text, page);
             }
+            MediaType::PostScript if !self.options.postscript => {
+                return Err(ExtractError::Unsupported { media_type: kind.as_str().to_owned() });
+            }
             MediaType::PostScript => set_lines(&pdf::from_postscript(bytes, limits)?, page),
             MediaType::Docx
             | MediaType::Pptx
@@ -173,13 +180,13 @@ impl Extractor {
             PdfTool::BuiltIn => pdf::BUILT_IN_NAME,
             PdfTool::Pdftotext => "pdftotext",
         };
-        vec![
-            ("html", "html/1".to_owned()),
-            ("text", "text/1".to_owned()),
-            ("pdf", pdf.to_owned()),
-            ("postscript", "gs+pdftotext".to_owned()),
-            ("office", "office/1".to_owned()),
-        ]
+        let mut names =
+            vec![("html", "html/1".to_owned()), ("text", "text/1".to_owned()), ("pdf", pdf.to_owned())];
+        if self.options.postscript {
+            names.push(("postscript", "gs+pdftotext".to_owned()));
+        }
+        names.push(("office", "office/1".to_owned()));
+        names
     }
 }
 

@@ -109,6 +109,8 @@ fn answer_one(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
             output.write_all(b"T")?;
             output.write_all(text.as_bytes())?;
         }
+        // The parent says who read it.
+        Err(ExtractError::Failed { reason, .. }) => write!(output, "E{reason}")?,
         Err(error) => write!(output, "E{error}")?,
     }
     output.flush()
@@ -148,7 +150,7 @@ pub(crate) fn built_in(bytes: Vec<u8>, limits: ToolLimits) -> Result<String, Ext
             Err(ExtractError::TimedOut { tool: BUILT_IN, seconds: limits.time.as_secs() })
         }
         Ok(Ok(Err(Stop::Failed(reason)))) => Err(fail(reason)),
-        Ok(Err(_)) => Err(fail("the reader panicked".to_owned())),
+        Ok(Err(_)) => Err(fail("the reader could not make sense of the file and gave up".to_owned())),
         Err(_) => {
             let lost = LOST_THREADS.fetch_add(1, Ordering::Relaxed) + 1;
             tracing::warn!(lost, "a PDF reader hangs and was given up");
