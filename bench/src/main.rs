@@ -22,7 +22,9 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use onionskin_core::token::{Tokenizer, Tokens, Unit};
 use onionskin_core::{Analyzer, Recipe};
-use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Tasks, Visitor, discover};
+use onionskin_corpus::{
+    BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor, discover,
+};
 use onionskin_store::process;
 
 enum Stage {
@@ -65,6 +67,10 @@ impl Visitor for Measured {
     }
 
     fn skipped(&mut self, _: SkipReason) {}
+
+    fn failed(&mut self, failure: InputFailure) {
+        panic!("{failure:?}");
+    }
 }
 
 fn main() -> anyhow::Result<()> {

@@ -8,14 +8,15 @@ use onionskin_warc::wacz::Wacz;
 
 use crate::csv::{CsvBlock, CsvBlocks};
 use crate::decode::{decoder, read_bounded};
-use crate::document::BadReason;
+use crate::document::{BadReason, Loss};
 use crate::lines::{Block, BlockReader};
 use crate::options::{Format, Options};
-use crate::parquet::{Batches, ParquetFile, RowGroup, Rows};
+use crate::parquet::{Batches, ParquetFile, RowGroup, Rows, Unusable};
 use crate::sniff::Encoding;
 use crate::source::{Location, Source, TreeFiles};
 use crate::tree;
 use crate::warc::{self, RecordBlocks, Records};
+use crate::watch::Watch;
 
 type Stream = Box<dyn io::Read + Send>;
 
@@ -36,7 +37,7 @@ pub(crate) enum Feed {
     /// A pipe that is one document.
     Whole(Stream),
     /// The source cannot be read on.
-    Failed(u64, BadReason),
+    Failed(Loss),
     Empty,
 }
 
@@ -53,7 +54,21 @@ pub(crate) enum Work {
     Tree(Arc<TreeFiles>, Range<usize>),
     /// `None` when it is too large.
     Whole(io::Result<Option<Vec<u8>>>),
-    Bad(u64, BadReason),
+    Bad(Loss),
+}
+
+impl Work {
+    /// Where the stream broke, so many stored bytes were left.
+    pub(crate) fn note_rest(&mut self, bytes: u64) {
+        let failure = match self {
+            Work::JsonlBlock(block) => block.failure.as_mut(),
+            Work::Csv(block) => block.failure.as_mut(),
+            _ => None,
+        };
+        if let Some(loss) = failure {
+            loss.bytes = bytes;
+        }
+    }
 }
 
 /// What a feed gives.
@@ -82,11 +97,14 @@ impl Ranges {
 }
 
 impl Feed {
-    pub(crate) fn open(source: &Source, options: &Options) -> Feed {
-        Feed::try_open(source, options).unwrap_or_else(|reason| Feed::Failed(0, reason))
+    /// What goes wrong with the input itself is noted by the watch.
+    pub(crate) fn open(source: &Source, options: &Options, watch: &Watch) -> Feed {
+        Feed::try_open(source, options, watch).unwrap_or_else(|Unusable { reason, records }| {
+            Feed::Failed(Loss::record(0, source.bytes, reason).records(records))
+        })
     }
 
-    fn try_open(source: &Source, options: &Options) -> Result<Feed, BadReason> {
+    fn try_open(source: &Source, options: &Options, watch: &Watch) -> Result<Feed, Unusable> {
         let whole = Ranges { next: 0, end: source.bytes };
         Ok(match (source.format, &source.location) {
             (_, Location::Tree(files)) => Feed::Tree { files: Arc::clone(files), next: 0 },
@@ -94,34 +112,34 @@ impl Feed {
                 Feed::JsonlRanges(whole)
             }
             (Format::Jsonl, _) => Feed::JsonlBlocks(BlockReader::new(
-                decoded(source)?,
+                decoded(source, watch)?,
                 options.task_step(),
                 options.max_record(),
             )),
-            (Format::Csv, _) => Feed::Csv(Box::new(CsvBlocks::new(decoded(source)?, b',', options)?)),
-            (Format::Tsv, _) => Feed::Csv(Box::new(CsvBlocks::new(decoded(source)?, b'\t', options)?)),
-            (Format::Parquet, _) => Feed::Parquet(Box::new(ParquetFeed::open(source, options)?)),
+            (Format::Csv, _) => Feed::Csv(Box::new(CsvBlocks::new(decoded(source, watch)?, b',', options)?)),
+            (Format::Tsv, _) => Feed::Csv(Box::new(CsvBlocks::new(decoded(source, watch)?, b'\t', options)?)),
+            (Format::Parquet, _) => Feed::Parquet(Box::new(ParquetFeed::open(source, options, watch)?)),
             (Format::Warc, Location::WaczMember { .. }) => Feed::WaczMember,
             (Format::Warc, _) => {
                 if source.encoding == Encoding::Gzip && !source.is_stream() {
-                    let mut input = source.open().map_err(unreadable)?;
+                    let mut input = source.open(watch).map_err(unreadable)?;
                     if onionskin_warc::is_splittable_gzip(&mut input).map_err(unreadable)? {
                         return Ok(Feed::WarcRanges(whole));
                     }
                 }
-                let input = source.open_stream().map_err(unreadable)?;
+                let input = source.open_stream(watch).map_err(unreadable)?;
                 let blocks = RecordBlocks::new(input, options).map_err(|error| warc::open_reason(&error))?;
                 Feed::WarcBlocks(Box::new(blocks))
             }
             // Those that can be opened were taken apart when they were found.
             (Format::Wacz, _) => {
-                let detail = match Wacz::open(source.open().map_err(unreadable)?) {
+                let detail = match Wacz::open(source.open(watch).map_err(unreadable)?) {
                     Ok(_) => "changed while it was read".to_owned(),
                     Err(error) => error.to_string(),
                 };
-                return Err(BadReason::BrokenWarc { detail });
+                return Err(BadReason::BrokenWarc { detail }.into());
             }
-            (Format::Tree, _) => Feed::Whole(decoded(source)?),
+            (Format::Tree, _) => Feed::Whole(decoded(source, watch)?),
         })
     }
 
@@ -172,8 +190,8 @@ impl Feed {
                 let work = Work::Whole(read.map(|too_large| (!too_large).then_some(bytes)));
                 Some(Next { input_bytes, last: true, work })
             }
-            Feed::Failed(offset, reason) => {
-                let work = Work::Bad(*offset, reason.clone());
+            Feed::Failed(loss) => {
+                let work = Work::Bad(loss.clone());
                 *self = Feed::Empty;
                 Some(Next { input_bytes: 0, last: true, work })
             }
@@ -191,14 +209,15 @@ pub(crate) struct ParquetFeed {
 }
 
 struct OpenGroup {
+    group: RowGroup,
     batches: Batches,
     /// One read ahead, so that the last batch is known to be the last.
     ahead: Option<Result<Rows, BadReason>>,
 }
 
 impl ParquetFeed {
-    fn open(source: &Source, options: &Options) -> Result<ParquetFeed, BadReason> {
-        let file = ParquetFile::open(source, options)?;
+    fn open(source: &Source, options: &Options, watch: &Watch) -> Result<ParquetFeed, Unusable> {
+        let file = ParquetFile::open(source, options, watch)?;
         let groups = file.row_groups(options).into_iter().peekable();
         Ok(ParquetFeed { file: Arc::new(file), groups, open: None })
     }
@@ -217,10 +236,10 @@ impl ParquetFeed {
                         }
                         // Told by a task of its own, when all rows before it are handed out.
                         Some(Err(reason)) if rows.is_empty() => {
-                            let offset = open.batches.next_row();
+                            let loss = open.group.loss(open.batches.next_row(), reason);
                             self.open = None;
                             let last = self.groups.peek().is_none();
-                            return Some(Next { input_bytes: 0, last, work: Work::Bad(offset, reason) });
+                            return Some(Next { input_bytes: 0, last, work: Work::Bad(loss) });
                         }
                         Some(Err(reason)) => {
                             open.ahead = Some(Err(reason));
@@ -251,11 +270,12 @@ impl ParquetFeed {
             match self.file.batches(group.group, group.first_row) {
                 Ok(mut batches) => {
                     let ahead = batches.next();
-                    self.open = Some(OpenGroup { batches, ahead });
+                    self.open = Some(OpenGroup { group, batches, ahead });
                 }
                 Err(reason) => {
                     let last = self.groups.peek().is_none();
-                    return Some(Next { input_bytes: 0, last, work: Work::Bad(group.first_row, reason) });
+                    let work = Work::Bad(group.loss(group.first_row, reason));
+                    return Some(Next { input_bytes: 0, last, work });
                 }
             }
         }
@@ -267,6 +287,6 @@ fn unreadable(error: io::Error) -> BadReason {
 }
 
 /// A source from its front, decompressed.
-fn decoded(source: &Source) -> Result<Stream, BadReason> {
-    source.open_stream().and_then(|input| decoder(input, source.encoding)).map_err(unreadable)
+fn decoded(source: &Source, watch: &Watch) -> Result<Stream, BadReason> {
+    source.open_stream(watch).and_then(|input| decoder(input, source.encoding)).map_err(unreadable)
 }

@@ -32,6 +32,9 @@ pub struct Options {
     pub task_bytes: u64,
     /// Take HTTP responses of any status from WARC files, not only 200.
     pub any_status: bool,
+    /// Follow symbolic links that lead out of a folder. Those that lead to a place in it are
+    /// followed anyway.
+    pub follow_links: bool,
     /// How text is taken out of pages and files.
     pub extract: ExtractOptions,
 }
@@ -48,6 +51,7 @@ impl Default for Options {
             max_record_bytes: 64 << 20,
             task_bytes: 8 << 20,
             any_status: false,
+            follow_links: false,
             extract: ExtractOptions::default(),
         }
     }

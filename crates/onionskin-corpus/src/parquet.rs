@@ -29,10 +29,11 @@ use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch, StructArray};
 use arrow_schema::DataType;
 use bytes::Bytes;
 
-use crate::document::{BadReason, BadRecord, Visitor};
+use crate::document::{BadReason, Loss, Visitor};
 use crate::options::Options;
 use crate::record::{Extraction, TextRecord};
 use crate::source::{Input, Source};
+use crate::watch::Watch;
 
 /// Row groups whose wanted columns are larger than this many tasks are handed out in batches.
 const LARGE_GROUP_TASKS: u64 = 8;
@@ -62,21 +63,49 @@ pub(crate) struct RowGroup {
     pub(crate) group: usize,
     /// Number of its first row in the file.
     pub(crate) first_row: u64,
+    /// How many rows it has, says the footer.
+    pub(crate) rows: u64,
     /// Stored size of its wanted columns.
     pub(crate) input_bytes: u64,
     /// To be handed out in batches.
     pub(crate) large: bool,
 }
 
+impl RowGroup {
+    /// What is lost when the group cannot be read from a row on.
+    pub(crate) fn loss(&self, row: u64, reason: BadReason) -> Loss {
+        let rows = self.rows.saturating_sub(row.saturating_sub(self.first_row));
+        let share = u128::from(self.input_bytes) * u128::from(rows) / u128::from(self.rows.max(1));
+        let bytes = u64::try_from(share).unwrap_or(self.input_bytes);
+        Loss::record(row, bytes, reason).records(rows)
+    }
+}
+
+/// A source of which nothing can be read, and how many records that are.
+#[derive(Debug)]
+pub(crate) struct Unusable {
+    pub(crate) reason: BadReason,
+    pub(crate) records: u64,
+}
+
+impl From<BadReason> for Unusable {
+    fn from(reason: BadReason) -> Unusable {
+        Unusable { reason, records: 1 }
+    }
+}
+
 impl ParquetFile {
-    pub(crate) fn open(source: &Source, options: &Options) -> Result<ParquetFile, BadReason> {
-        let input = source.open().map_err(|error| BadReason::Io { detail: error.to_string() })?;
+    pub(crate) fn open(source: &Source, options: &Options, watch: &Watch) -> Result<ParquetFile, Unusable> {
+        let input = source.open(watch).map_err(|error| BadReason::Io { detail: error.to_string() })?;
         ParquetFile::of(Chunks::new(input, source.bytes), options)
     }
 
-    fn of(chunks: Chunks, options: &Options) -> Result<ParquetFile, BadReason> {
+    fn of(chunks: Chunks, options: &Options) -> Result<ParquetFile, Unusable> {
         let metadata = fenced(|| ArrowReaderMetadata::load(&chunks, ArrowReaderOptions::new()))?;
-        let columns = Columns::find(metadata.parquet_schema(), options)?;
+        let columns = Columns::find(metadata.parquet_schema(), options).map_err(|reason| {
+            let rows = metadata.metadata().file_metadata().num_rows();
+            Unusable { reason, records: u64::try_from(rows).unwrap_or(0) }
+        })?;
         Ok(ParquetFile { chunks, metadata, columns })
     }
 
@@ -95,8 +124,10 @@ impl ParquetFile {
                         unpacked.saturating_add(size(column.uncompressed_size())),
                     )
                 });
-                let row_group = RowGroup { group, first_row, input_bytes: stored, large: unpacked > large };
-                first_row = first_row.saturating_add(size(meta.num_rows()));
+                let rows = size(meta.num_rows());
+                let large = unpacked > large;
+                let row_group = RowGroup { group, first_row, rows, input_bytes: stored, large };
+                first_row = first_row.saturating_add(rows);
                 row_group
             })
             .collect()
@@ -193,7 +224,6 @@ impl Batches {
             Err(reason) => return Some(Err(reason)),
         };
         let first_row = self.next_row;
-        self.next_row += batch.num_rows() as u64;
         let column = |path: &Vec<String>| fenced_with(|| column(&batch, path));
         let rows = column(&self.columns.text).and_then(|text| {
             let text = text.ok_or(BadReason::TextNotAString)?;
@@ -202,6 +232,9 @@ impl Batches {
             let url = self.columns.url.as_ref().map(column).transpose()?.flatten();
             Ok(Rows { first_row, text, id, url })
         });
+        if rows.is_ok() {
+            self.next_row += batch.num_rows() as u64;
+        }
         Some(rows)
     }
 }
@@ -253,15 +286,16 @@ pub(crate) fn run_rows(
         if !visitor.wants(offset) {
             continue;
         }
-        let bad = |reason| BadRecord { source, offset, reason };
+        let bad = |bytes, reason| Loss::record(offset, bytes, reason).of(source);
         let Some(text) = rows.text.get(row) else {
             let reason =
                 if rows.text.is_stored(row) { BadReason::InvalidUtf8 } else { BadReason::MissingText };
-            visitor.bad_record(bad(reason));
+            visitor.bad_record(bad(0, reason));
             continue;
         };
         if text.len() as u64 > options.max_record_bytes {
-            visitor.bad_record(bad(BadReason::TooLarge { limit: options.max_record_bytes }));
+            let reason = BadReason::TooLarge { limit: options.max_record_bytes };
+            visitor.bad_record(bad(text.len() as u64, reason));
             continue;
         }
         let beside =
@@ -290,7 +324,7 @@ pub(crate) fn run_group(
         Ok(())
     });
     if let Err(reason) = result {
-        visitor.bad_record(BadRecord { source, offset, reason });
+        visitor.bad_record(group.loss(offset, reason).of(source));
     }
 }
 

@@ -6,7 +6,7 @@
 use onionskin_extract::{ExtractError, Extractor, Hints, Page, url};
 use sha1::{Digest, Sha1};
 
-use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
+use crate::document::{BadReason, Document, Loss, SkipReason, Visitor};
 use crate::options::Options;
 
 /// What turns payloads into text, kept by a worker between documents.
@@ -93,7 +93,7 @@ impl Payload<'_> {
     pub(crate) fn emit(self, extraction: &mut Extraction, visitor: &mut dyn Visitor) {
         let Extraction { extractor, page } = extraction;
         let hints = Hints { url: self.url, charset: None };
-        let bad = |reason| BadRecord { source: self.source, offset: self.offset, reason };
+        let bad = |reason| Loss::record(self.offset, self.bytes.len() as u64, reason).of(self.source);
         let media_type = match extractor.extract(self.bytes, self.declared, &hints, page) {
             Ok(media_type) => media_type,
             Err(ExtractError::Unsupported { media_type }) => {
@@ -120,6 +120,7 @@ impl Payload<'_> {
             title: &page.title,
             text: &page.text,
             links: &page.links,
+            links_over_limit: page.links_over_limit,
             canonical: page.canonical.as_deref().or(self.canonical),
             fetched_at: self.fetched_at,
             payload_sha1: Some(self.sha1.unwrap_or_else(|| Sha1::digest(self.bytes).into())),

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use onionskin_core::{Analyzer, Recipe};
-use onionskin_corpus::{BadRecord, Document, Position, Scratch, SkipReason, Task, Visitor};
+use onionskin_corpus::{
+    BadRecord, Document, InputFailure, Position, Scratch, SkipReason, SkippedFile, Task, Visitor,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Documents of one task. The buffers travel back to the workers when they have been written.
@@ -32,6 +34,10 @@ pub(crate) struct Batch {
     pub features: Vec<u64>,
     pub bad_records: Vec<BadRecord>,
     pub skipped: BTreeMap<SkipReason, u64>,
+    /// Files that are among the skipped.
+    pub skipped_files: Vec<SkippedFile>,
+    /// The input failed: nothing here is to be written.
+    pub failure: Option<InputFailure>,
     pub panic: Option<String>,
 }
 
@@ -95,6 +101,8 @@ impl Batch {
         self.features.clear();
         self.bad_records.clear();
         self.skipped.clear();
+        self.skipped_files.clear();
+        self.failure = None;
         self.panic = None;
     }
 
@@ -177,6 +185,9 @@ impl Visitor for BatchVisitor<'_> {
         }
         batch.features.extend_from_slice(analysis.features());
         let (tokens, text_fp) = (analysis.tokens(), analysis.text_fp().map(|fingerprint| fingerprint.0));
+        if document.links_over_limit > 0 {
+            *batch.skipped.entry(SkipReason::LinkOverLimit).or_default() += document.links_over_limit;
+        }
         batch.links.extend(document.links.iter().map(|link| url_fingerprint(link)));
         let row = Row {
             source: document.source,
@@ -205,5 +216,14 @@ impl Visitor for BatchVisitor<'_> {
 
     fn skipped(&mut self, reason: SkipReason) {
         *self.batch.skipped.entry(reason).or_default() += 1;
+    }
+
+    fn skipped_file(&mut self, file: SkippedFile) {
+        self.skipped(file.reason.clone());
+        self.batch.skipped_files.push(file);
+    }
+
+    fn failed(&mut self, failure: InputFailure) {
+        self.batch.failure.get_or_insert(failure);
     }
 }

@@ -1,7 +1,8 @@
 //! Puts batches into tables, in order, and commits.
 
+use onionskin_core::format::grouped;
 use onionskin_core::{DocId, Recipe, SiteId};
-use onionskin_corpus::Source;
+use onionskin_corpus::{BadRecord, SkipReason, Source};
 use onionskin_extract::url::registered_domain;
 use onionskin_store::schema::ChunkingName;
 use onionskin_store::stage::Work;
@@ -31,6 +32,7 @@ pub(super) struct Writer<'w, 'a> {
     features: usize,
     memory: MemoryBudget,
     max_bad_records: Option<u64>,
+    strict: bool,
     commit_bytes: u64,
     /// Input and documents since the last commit.
     uncommitted: (u64, u64),
@@ -58,6 +60,7 @@ impl<'w, 'a> Writer<'w, 'a> {
             sources,
             memory: params.memory,
             max_bad_records: params.max_bad_records,
+            strict: params.strict,
             commit_bytes: params.commit_bytes,
             uncommitted: (0, 0),
         })
@@ -65,6 +68,11 @@ impl<'w, 'a> Writer<'w, 'a> {
 
     /// Writes the batch that comes next.
     pub fn write(&mut self, batch: &Batch) -> Result<(), ScanError> {
+        if let Some(failure) = &batch.failure {
+            let source = self.sources.get(failure.source as usize);
+            let place = source.map_or_else(String::new, |source| source.failure_place(failure));
+            return Err(ScanError::Input { place, reason: failure.detail.clone() });
+        }
         let first = self.work.state.documents;
         if first + batch.rows.len() as u64 > u64::from(u32::MAX) {
             return Err(ScanError::TooManyDocuments);
@@ -82,6 +90,7 @@ impl<'w, 'a> Writer<'w, 'a> {
         for (reason, count) in &batch.skipped {
             *self.work.state.skipped.entry(reason.to_string()).or_default() += count;
         }
+        self.note_skipped_files(batch)?;
         self.note_bad_records(batch)?;
         self.work.progress.event(Event::Scanned {
             documents: self.work.state.documents,
@@ -208,17 +217,31 @@ impl<'w, 'a> Writer<'w, 'a> {
         Ok(())
     }
 
+    fn place(&self, source: u32, offset: u64) -> String {
+        self.sources.get(source as usize).map_or_else(String::new, |source| source.place(offset))
+    }
+
+    fn note_skipped_files(&mut self, batch: &Batch) -> Result<(), ScanError> {
+        for file in &batch.skipped_files {
+            let place = self.place(file.source, file.offset);
+            if self.strict && file.reason == SkipReason::UnreadableFile {
+                return Err(ScanError::Unreadable { place, reason: file.detail.clone() });
+            }
+            self.work.state.note_skipped_file(place, file);
+        }
+        Ok(())
+    }
+
     fn note_bad_records(&mut self, batch: &Batch) -> Result<(), ScanError> {
         for bad in &batch.bad_records {
-            let place = self
-                .sources
-                .get(bad.source as usize)
-                .map_or_else(String::new, |source| source.place(bad.offset));
-            let reason = bad.reason.to_string();
+            let place = self.place(bad.source, bad.offset);
+            let reason = described(bad);
             self.work.progress.event(Event::BadRecord { place: &place, reason: &reason });
-            *self.work.state.bad_records.entry(bad.reason.code().to_owned()).or_default() += 1;
+            let lost = self.work.state.bad_records.entry(bad.reason.code().to_owned()).or_default();
+            *lost = lost.saturating_add(bad.records);
+            self.work.state.bad_record_bytes = self.work.state.bad_record_bytes.saturating_add(bad.bytes);
             if let Some(count) = self.work.state.per_source.get_mut(bad.source as usize) {
-                count.1 += 1;
+                count.1 = count.1.saturating_add(bad.records);
             }
             let count = self.work.state.bad_record_count();
             if let Some(limit) = self.max_bad_records
@@ -231,6 +254,14 @@ impl<'w, 'a> Writer<'w, 'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// The reason, and how much is lost where that is more than one record.
+fn described(bad: &BadRecord) -> String {
+    match bad.records {
+        1 => bad.reason.to_string(),
+        records => format!("{} ({} records)", bad.reason, grouped(records)),
     }
 }
 

@@ -44,7 +44,10 @@ fn range_lines(bytes: &[u8], range: Range<u64>, max_line: usize, step: usize) ->
     while let Some(line) = reader.next().unwrap() {
         out.push(match line {
             Line::Whole { offset, bytes } => (offset, Some(bytes.to_vec())),
-            Line::TooLong { offset } => (offset, None),
+            Line::TooLong { offset, bytes } => {
+                assert!(bytes as usize > max_line);
+                (offset, None)
+            }
         });
     }
     out
@@ -114,7 +117,7 @@ proptest! {
             prop_assert!(!was_last, "nothing after the last block");
             was_last = part.last;
             borders.push(part.offset);
-            found.extend(part.too_long.iter().map(|&offset| (offset, None)));
+            found.extend(part.too_long.iter().map(|&(offset, _)| (offset, None)));
             for (at, line) in lines(&part.bytes) {
                 found.push((part.offset + at as u64, (line.len() <= max_line).then(|| line.to_vec())));
             }
@@ -123,7 +126,7 @@ proptest! {
         prop_assert!(was_last || bytes.is_empty() && !fail);
         let mut expected = naive_lines(&bytes, max_line);
         if fail {
-            prop_assert_eq!(failure.map(|(_, reason)| reason), Some(BadReason::CutOff));
+            prop_assert_eq!(failure.map(|loss| loss.reason), Some(BadReason::CutOff));
             if !bytes.ends_with(b"\n") {
                 // The line the break fell into is no line, though one known to be too long may be
                 // told of.
@@ -166,7 +169,7 @@ fn a_line_over_the_limit_is_never_held() {
     let input = io::repeat(b'x').take(64 << 20).chain(&b"\nnext\n"[..]);
     let mut buffer = Vec::new();
     let mut reader = LineReader::new(input, 0..(64 << 20) + 6, max_line, &mut buffer);
-    assert_eq!(reader.next().unwrap(), Some(Line::TooLong { offset: 0 }));
+    assert_eq!(reader.next().unwrap(), Some(Line::TooLong { offset: 0, bytes: 64 << 20 }));
     assert_eq!(reader.next().unwrap(), Some(Line::Whole { offset: (64 << 20) + 1, bytes: b"next" }));
     drop(reader);
     assert!(buffer.len() <= max_line + 2);
@@ -174,7 +177,10 @@ fn a_line_over_the_limit_is_never_held() {
     let input = io::repeat(b'x').take(64 << 20).chain(&b"\nnext\n"[..]);
     let mut reader = BlockReader::new(input, 1 << 20, max_line);
     let block = reader.next_block().unwrap();
-    assert_eq!((&*block.bytes, &*block.too_long, block.last), (&b"next\n"[..], &[0][..], true));
+    assert_eq!(
+        (&*block.bytes, &*block.too_long, block.last),
+        (&b"next\n"[..], &[(0, (64 << 20) + 1)][..], true)
+    );
     assert!(block.bytes.capacity() <= 2 * max_line + STEP_BYTES, "{}", block.bytes.capacity());
 }
 

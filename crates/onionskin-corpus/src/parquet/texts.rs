@@ -4,7 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use arrow_array::Array;
 
-use super::{Batches, Chunks, ParquetFile, RowGroup};
+use super::{Batches, Chunks, ParquetFile, RowGroup, Unusable};
 use crate::document::BadReason;
 use crate::options::Options;
 
@@ -41,11 +41,11 @@ impl ParquetTexts {
         let len = input.seek(SeekFrom::End(0)).map_err(|error| BadReason::from_io(&error))?;
         let chunks = Chunks::new(Box::new(input), len);
         let (file, is_html) = match ParquetFile::of(chunks.clone(), options) {
-            Err(missing @ BadReason::MissingColumn { .. }) => {
+            Err(Unusable { reason: missing @ BadReason::MissingColumn { .. }, .. }) => {
                 let options = Options { text_field: html_field.to_owned(), ..options.clone() };
                 (ParquetFile::of(chunks, &options).map_err(|_| missing)?, true)
             }
-            file => (file?, false),
+            file => (file.map_err(|unusable| unusable.reason)?, false),
         };
         let groups = file.row_groups(options).into_iter();
         let max_record_bytes = options.max_record_bytes;
