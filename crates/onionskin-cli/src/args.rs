@@ -235,6 +235,12 @@ pub(crate) struct ReadingArgs {
     /// Take HTTP responses of any status, not only 200.
     #[arg(long)]
     pub any_status: bool,
+    /// Follow symbolic links that lead out of a folder. Links to a place in it are followed anyway.
+    #[arg(long)]
+    pub follow_links: bool,
+    /// Read PostScript files, by running Ghostscript and pdftotext on them.
+    #[arg(long)]
+    pub postscript: bool,
     /// What takes the text out of PDF files: `built-in` or `pdftotext`.
     #[arg(long, default_value = "built-in", value_name = "TOOL", value_parser = pdf_tool)]
     pub pdf: PdfTool,
@@ -244,6 +250,9 @@ pub(crate) struct ReadingArgs {
     /// Fail when more records than this cannot be read.
     #[arg(long, value_name = "N")]
     pub max_bad_records: Option<u64>,
+    /// Fail when a file or folder inside a folder cannot be opened, instead of skipping it.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 fn pdf_tool(name: &str) -> Result<PdfTool, String> {

@@ -10,6 +10,7 @@ use onionskin::seen::SeenError;
 use onionskin::similar::MembershipError;
 use onionskin::size::{Remedy, SizeError};
 use onionskin::{ScanError, causes};
+use onionskin_core::format::shown;
 use onionskin_corpus::DiscoverError;
 use onionskin_similar::SimilarError;
 use onionskin_store::{StageName, StagingError};
@@ -24,11 +25,13 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
     for cause in error.chain() {
         let text = cause.to_string();
         let (text, hint) = text.split_once(MARK).map_or((text.as_str(), None), |(a, b)| (a, Some(b)));
+        // Names of files are in them, and quotations of what was read.
+        let text = &*shown(text);
         // Wrappers repeat the text of what is inside.
         if !said.contains(text) {
             said = if said.is_empty() { text.to_owned() } else { format!("{said}: {text}") };
         }
-        hints.extend(hint.map(str::to_owned));
+        hints.extend(hint.map(|hint| shown(hint).into_owned()));
     }
     let known = error.chain().find_map(hint).or_else(|| hints.into_iter().next());
     known.map_or(said.clone(), |hint| format!("{said}{MARK}{hint}"))
@@ -221,6 +224,13 @@ mod tests {
         let stage = StageName::Similar;
         let other = StagingError::OtherJob { dir: dir(), stage, difference: "seed".to_owned() };
         check(other, "run that job again to finish it, or overwrite");
+    }
+
+    #[test]
+    fn words_from_outside_do_not_steer() {
+        let name = "a\u{1b}]0;title\u{7}\u{202e}\nb".to_owned();
+        let message = message(&anyhow::Error::new(DiscoverError::NotFound { input: name }));
+        assert_eq!(message, "a\\u{1b}]0;title\\u{7}\\u{202e}\\nb: no such file or folder");
     }
 
     #[test]

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-pub(crate) use onionskin_core::format::{bytes, grouped, percent, seconds};
+use onionskin_core::format::shown_lines;
+pub(crate) use onionskin_core::format::{bytes, grouped, percent, seconds, shown};
 use serde::Serialize;
 
 /// A table whose columns after the first are numbers.
@@ -41,8 +42,41 @@ pub(crate) fn print_tagged<T: Serialize>(r#type: &'static str, value: &T) -> any
     print_json(&Tagged { r#type, value })
 }
 
-/// Text on stdout; a closed pipe is an error that `main` knows.
+/// Text for people on stdout; a closed pipe is an error that `main` knows. Words of foreign origin
+/// may be in it anywhere, and none of them reaches a terminal as it is.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    print_as_is(&shown_lines(text))
+}
+
+/// Data on stdout, or text that is known to be harmless.
+pub(crate) fn print_as_is(text: &str) -> anyhow::Result<()> {
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())
+}
+
+/// Where lines of the log go: to stderr, as harmless as [`print`].
+pub(crate) struct ShownStderr(std::io::Stderr);
+
+impl ShownStderr {
+    pub fn new() -> ShownStderr {
+        ShownStderr(std::io::stderr())
+    }
+}
+
+impl Write for ShownStderr {
+    /// A line comes in one piece.
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        self.0.write_all(shown_lines(&String::from_utf8_lossy(line)).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// A remark on stderr, beside the data; as harmless as [`print`].
+#[expect(clippy::print_stderr, reason = "the one place for remarks")]
+pub(crate) fn tell(text: &str) {
+    eprintln!("{}", shown_lines(text));
 }

@@ -16,7 +16,7 @@ use onionskin_store::table::document::FetchedAt;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{bytes, grouped, percent, print, print_tagged, table};
+use crate::output::{bytes, grouped, percent, print, print_as_is, print_tagged, table, tell};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -130,10 +130,9 @@ pub(crate) fn run(args: &AvoidArgs, global: &Global) -> anyhow::Result<Exit> {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "a remark beside the data")]
 fn say(global: &Global, text: &str) {
     if !global.quiet {
-        eprintln!("{text}");
+        tell(text);
     }
 }
 
@@ -163,7 +162,7 @@ fn make(args: &AvoidArgs, global: &Global) -> anyhow::Result<Exit> {
         (None, [format]) => {
             let rendered = format.render(&report.list)?;
             tell_left_out(*format, &rendered, global);
-            print(&rendered.text)?;
+            print_as_is(&rendered.text)?;
             return Ok(Exit::Done);
         }
         (None, [_, _, ..]) => bail!("several formats need a folder: say -o FOLDER"),

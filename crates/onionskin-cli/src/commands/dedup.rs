@@ -13,7 +13,7 @@ use onionskin_store::MemoryBudget;
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
 use crate::commands::similar::parse_number_or_share;
-use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
+use crate::output::{bytes, grouped, print, print_tagged, seconds, shown, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -119,6 +119,7 @@ fn params(args: &DedupArgs) -> anyhow::Result<DedupParams> {
     params.threshold = args.threshold.as_deref().map(parse_number_or_share).transpose()?;
     params.survivor = args.keep.clone();
     params.dry_run = args.dry_run;
+    params.pdf_worker = super::pdf_worker();
     params.memory = args.resources.memory.unwrap_or_else(MemoryBudget::default_for_machine);
     if let Some(threads) = args.resources.threads {
         params.threads = usize::from(threads);
@@ -180,7 +181,8 @@ fn describe(summary: &DedupSummary, params: &DedupParams) -> String {
         text.push('\n');
     }
     for DamagedInput { input, problem } in &summary.damaged {
-        let _ = writeln!(text, "{input} is damaged ({problem}); its copy ends where it does");
+        let _ =
+            writeln!(text, "{} is damaged ({}); its copy ends where it does", shown(input), shown(problem));
     }
     let _ = writeln!(
         text,

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Compression, GenerateArgs, Global, OutputFormat};
-use crate::output::{bytes, grouped, print_tagged};
+use crate::output::{bytes, grouped, print_tagged, tell};
 use crate::progress::Bar;
 
 #[derive(Serialize)]
@@ -52,14 +52,13 @@ pub(crate) fn run(args: &GenerateArgs, global: &Global) -> anyhow::Result<Exit> 
     Ok(Exit::Done)
 }
 
-#[expect(clippy::print_stderr, reason = "a remark beside the data")]
 fn told(written: &Written) {
-    eprintln!(
+    tell(&format!(
         "{} pages, {} in {} files",
         grouped(written.pages),
         bytes(written.bytes),
         grouped(written.files)
-    );
+    ));
 }
 
 /// Writes what is true of a web.

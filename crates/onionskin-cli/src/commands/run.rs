@@ -7,7 +7,7 @@ use onionskin_mirror::Merge;
 use onionskin_similar::cluster::Clustering;
 
 use super::collections;
-use super::scan::{self, warn_of_nothing};
+use super::scan::{self, is_nothing, warn_of_nothing};
 use super::similar::{self, parse_share};
 use crate::Exit;
 use crate::args::{Global, ScanArgs};
@@ -75,10 +75,7 @@ pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
     } else {
         print(&describe(&summary))?;
     }
-    if let Some(scanned) = summary.scan.summary()
-        && scanned.documents == 0
-        && scanned.bad_record_count() > 0
-    {
+    if let Some(scanned) = summary.scan.summary().filter(|scanned| is_nothing(scanned)) {
         warn_of_nothing(scanned);
         return Ok(Exit::No);
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::print_tagged;
+use crate::output::{print_tagged, tell};
 use crate::progress::Bar;
 
 /// Where the token is when no file is named.
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
     let result = onionskin_serve::run(config, &bar, |address, lost| {
         bar.finish();
         warn_of_lost(lost, global);
-        told = tell(address, global);
+        told = announce(address, global);
     });
     bar.finish();
     result?;
@@ -110,14 +110,15 @@ pub(crate) fn index(atlas: &Path, memory: MemoryBudget, global: &Global) -> anyh
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "for people, beside the data")]
 fn warn_of_lost(lost: &[LostInput], global: &Global) {
     for input in lost.iter().filter(|_| !global.quiet) {
         let LostInput { input, documents, reason } = input;
-        eprintln!("warning: {input}: {reason}; {documents} documents are found by title and address alone");
+        tell(&format!(
+            "warning: {input}: {reason}; {documents} documents are found by title and address alone"
+        ));
     }
     if !lost.is_empty() && !global.quiet {
-        eprintln!("hint: name the folder that the inputs are in with --base, and give --reindex");
+        tell("hint: name the folder that the inputs are in with --base, and give --reindex");
     }
 }
 
@@ -134,14 +135,13 @@ fn token(args: &ServeArgs) -> anyhow::Result<Option<Token>> {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "for people, beside the data")]
-fn tell(address: SocketAddr, global: &Global) -> anyhow::Result<()> {
+fn announce(address: SocketAddr, global: &Global) -> anyhow::Result<()> {
     let url = format!("http://{address}/");
     if global.json {
         print_tagged("listening", &ListeningWire { address: address.to_string(), url: url.clone() })?;
     }
     if !global.quiet {
-        eprintln!("listening on {url}");
+        tell(&format!("listening on {url}"));
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ mod evaluate;
 mod explain;
 #[cfg(feature = "serve")]
 mod golden;
+mod inputs;
 mod kill;
 mod report;
 mod run;
