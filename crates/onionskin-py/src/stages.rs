@@ -66,10 +66,13 @@ pub(crate) struct ScanArgs<'py> {
     text_is_html: bool,
     text_digests: bool,
     any_status: bool,
+    follow_links: bool,
+    postscript: bool,
     pdf: String,
     pdf_worker: Vec<String>,
     max_record_bytes: String,
     max_bad_records: Option<u64>,
+    strict: bool,
     commit_bytes: Option<u64>,
     resources: Resources,
 }
@@ -81,6 +84,7 @@ impl ScanArgs<'_> {
         params.seed = self.seed;
         params.overwrite = self.overwrite;
         params.max_bad_records = self.max_bad_records;
+        params.strict = self.strict;
         params.commit_bytes = self.commit_bytes.unwrap_or(params.commit_bytes);
         let pdf = match self.pdf.as_str() {
             "built-in" => PdfTool::BuiltIn,
@@ -96,7 +100,13 @@ impl ScanArgs<'_> {
             format: self.format.as_deref().map(parse).transpose()?,
             max_record_bytes: parse::<MemoryBudget>(&self.max_record_bytes)?.bytes(),
             any_status: self.any_status,
-            extract: ExtractOptions { pdf, pdf_worker: self.pdf_worker.clone(), ..ExtractOptions::default() },
+            follow_links: self.follow_links,
+            extract: ExtractOptions {
+                pdf,
+                pdf_worker: self.pdf_worker.clone(),
+                postscript: self.postscript,
+                ..ExtractOptions::default()
+            },
             ..Options::default()
         };
         self.resources.apply(&mut params.memory, &mut params.threads)?;
@@ -330,6 +340,7 @@ pub(crate) struct DedupArgs {
     threshold: Option<f64>,
     keep: Option<String>,
     dry_run: bool,
+    pdf_worker: Vec<String>,
     resources: Resources,
 }
 
@@ -351,6 +362,7 @@ pub(crate) fn dedup<'py>(
     params.threshold = args.threshold;
     params.survivor = args.keep.as_deref().map(parse).transpose()?;
     params.dry_run = args.dry_run;
+    params.pdf_worker = args.pdf_worker;
     args.resources.apply(&mut params.memory, &mut params.threads)?;
     let summary = stage(py, progress, |progress| onionskin::dedup(&params, progress))?;
     to_python(py, &summary)

@@ -64,9 +64,12 @@ def scan(
     text_is_html: bool = False,
     text_digests: bool = False,
     any_status: bool = False,
+    follow_links: bool = False,
+    postscript: bool = False,
     pdf: Literal["built-in", "pdftotext"] = "built-in",
     max_record_bytes: int | str = "64M",
     max_bad_records: int | None = None,
+    strict: bool = False,
     memory: Memory = None,
     threads: int | None = None,
     progress: Progress = None,
@@ -74,7 +77,9 @@ def scan(
     """Reads inputs once and makes an atlas of them, or goes on where an earlier call of the same scan was stopped.
 
     `inputs` are files, folders, globs or `@list`; WARC, WET, WACZ, JSON lines, Parquet, CSV, HTML, text, PDF, office files, compressed or
-    not. `memory` is for everything, as in `"2G"`, by default half of what the machine has. The same inputs, recipe and seed give the
+    not. A file of a folder that cannot be opened is skipped and counted, or with `strict` an error; an input that fails while it is read
+    is always an error, after which the same call resumes. Links out of a folder are followed with `follow_links`; PostScript is read with
+    `postscript`, by Ghostscript. `memory` is for everything, as in `"2G"`, by default half of what the machine has. The same inputs, recipe and seed give the
     same bytes, whatever memory and threads are.
 
     >>> import json, pathlib, tempfile
@@ -221,9 +226,12 @@ def run(
     text_is_html: bool = False,
     text_digests: bool = False,
     any_status: bool = False,
+    follow_links: bool = False,
+    postscript: bool = False,
     pdf: Literal["built-in", "pdftotext"] = "built-in",
     max_record_bytes: int | str = "64M",
     max_bad_records: int | None = None,
+    strict: bool = False,
     threshold: float | None = None,
     exact: bool = False,
     cluster: Literal["centred", "transitive"] = "centred",
@@ -249,8 +257,9 @@ def run(
     """
     scan_args = _scan_args(
         inputs=inputs, atlas=os.fspath(atlas), recipe=recipe, seed=seed, overwrite=overwrite, format=format, text_field=text_field,
-        id_field=id_field, url_field=url_field, text_is_html=text_is_html, text_digests=text_digests, any_status=any_status, pdf=pdf,
-        max_record_bytes=max_record_bytes, max_bad_records=max_bad_records, memory=memory, threads=threads,
+        id_field=id_field, url_field=url_field, text_is_html=text_is_html, text_digests=text_digests, any_status=any_status,
+        follow_links=follow_links, postscript=postscript, pdf=pdf, max_record_bytes=max_record_bytes, max_bad_records=max_bad_records,
+        strict=strict, memory=memory, threads=threads,
     )  # fmt: skip
     similar_args = _similar_args(
         atlas=atlas, method="resemblance", threshold=threshold, exact=exact, filter=None, chunking=None, engine="prefix", iterations=None,
@@ -308,6 +317,7 @@ def dedup(
         "threshold": threshold,
         "keep": keep,
         "dry_run": dry_run,
+        "pdf_worker": _pdf_worker(),
         "resources": _resources(memory, threads),
     }
     return build(DedupSummary, _run(_onionskin.dedup, values, progress=progress))

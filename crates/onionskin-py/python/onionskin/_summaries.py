@@ -96,7 +96,7 @@ class _Summary:
 
 @dataclasses.dataclass(frozen=True)
 class BadRecord(_Summary):
-    """A record that could not be read."""
+    """A record that could not be read, or a file that was skipped."""
 
     place: str
     reason: str
@@ -118,8 +118,11 @@ class ScanSummary(_Summary):
     links: int
     chunks: dict[str, int]
     bad_records: dict[str, int]
+    bad_record_bytes: int
     bad_record_examples: list[BadRecord]
     skipped: dict[str, int]
+    unreadable_files: int
+    skipped_files: list[BadRecord]
     sources: int
     input_bytes: int
     resumed_documents: int
