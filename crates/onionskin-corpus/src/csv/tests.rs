@@ -130,7 +130,7 @@ fn naive(bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
 /// All records and all bytes of a stream that gives a few bytes at a time.
 fn cut(bytes: &[u8], max_record: u64) -> (Vec<Vec<Vec<u8>>>, Vec<u8>, usize) {
     struct Slow<'a>(&'a [u8]);
-    impl std::io::Read for Slow<'_> {
+    impl Read for Slow<'_> {
         fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
             let n = self.0.len().min(into.len()).min(3);
             into[..n].copy_from_slice(&self.0[..n]);

@@ -60,7 +60,7 @@ fn units_in_any_order_are_the_scan() {
     found.sort();
     assert_eq!(found.into_iter().map(|(_, told)| told).collect::<Vec<_>>(), expected);
     assert_eq!(bad.len(), 1);
-    assert!(bad[0].1.contains("b.jsonl"), "{}", bad[0].1);
+    assert!(bad[0].place.contains("b.jsonl"), "{}", bad[0].place);
 }
 
 #[test]
