@@ -107,8 +107,8 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> DiscoverError + '_ {
 /// # Errors
 ///
 /// When an input does not exist, matches nothing, cannot be read, or is a file that is neither text
-/// nor in a known format. Inside a folder such a file is no error, and neither is one that cannot be
-/// opened; the tasks tell of it as [skipped](crate::Visitor::skipped_file).
+/// nor in a known format. Inside a folder such a file is no error, and neither is one that cannot
+/// be opened; the tasks tell of it as [skipped](crate::Visitor::skipped_file).
 pub fn discover(inputs: &[String], options: &Options) -> Result<Vec<Source>, DiscoverError> {
     if inputs.is_empty() {
         return Err(DiscoverError::NoInput);

@@ -27,8 +27,8 @@ pub struct ExtractOptions {
     /// standard input and output. With it the built-in reader runs outside this process, and a file
     /// that makes it hang or overflow its stack is a failed document. Empty: it runs in a thread.
     pub pdf_worker: Vec<String>,
-    /// Whether PostScript is read. It is a program, which Ghostscript runs: without access to files,
-    /// and still more than the bytes of strangers should be given unasked.
+    /// Whether PostScript is read. It is a program, which Ghostscript runs: without access to
+    /// files, and still more than the bytes of strangers should be given unasked.
     pub postscript: bool,
     /// How many seconds a document may take that is read by a tool, or by the built-in reader of
     /// PDF.
