@@ -72,7 +72,7 @@ impl<R: Read> CsvBlocks<R> {
             ahead: None,
         };
         let names = loop {
-            match blocks.records.next() {
+            match blocks.records.next_item() {
                 None => {
                     return match blocks.records.take_failure() {
                         Some(error) => Err(BadReason::from_io(&error)),
@@ -146,7 +146,7 @@ impl<R: Read> CsvBlocks<R> {
         data.clear();
         let mut too_long = 0;
         let (row, is_record) = loop {
-            match self.records.next() {
+            match self.records.next_item() {
                 None => return,
                 Some(CsvItem::Between(_)) => {}
                 Some(CsvItem::TooLong { offset, bytes, ends }) => {

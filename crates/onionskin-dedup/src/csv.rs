@@ -23,7 +23,7 @@ pub(super) fn filter(context: &Context<'_>, job: &Job, delimiter: u8) -> Result<
     let mut report = CopyReport::default();
     // The header is no record of anything.
     let (mut count, mut is_header) = (0_u64, true);
-    while let Some(item) = records.next() {
+    while let Some(item) = records.next_item() {
         let (bytes, begins) = match item {
             CsvItem::Between(bytes) => (bytes, None),
             CsvItem::Record { offset, bytes } | CsvItem::Broken { offset, bytes, .. } => {

@@ -169,7 +169,7 @@ impl<R: Read> CsvRecords<R> {
     }
 
     /// The next piece of the stream; `None` at its end.
-    pub fn next(&mut self) -> Option<CsvItem<'_>> {
+    pub fn next_item(&mut self) -> Option<CsvItem<'_>> {
         self.filled.start += self.taken;
         self.offset += self.taken as u64;
         self.taken = 0;

@@ -142,7 +142,7 @@ fn cut(bytes: &[u8], max_record: u64) -> (Vec<Vec<Vec<u8>>>, Vec<u8>, usize) {
     let (mut records, mut all, mut broken) = (Vec::new(), Vec::new(), 0);
     loop {
         let offset = reader.offset();
-        let Some(item) = reader.next() else { break };
+        let Some(item) = reader.next_item() else { break };
         assert_eq!(offset, all.len() as u64);
         let is_record = matches!(item, CsvItem::Record { .. });
         let piece = match item {
