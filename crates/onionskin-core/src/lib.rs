@@ -23,6 +23,7 @@
 mod analyze;
 pub mod calendar;
 pub mod chunk;
+pub mod csv;
 pub mod feature;
 pub mod format;
 pub mod gf2;
