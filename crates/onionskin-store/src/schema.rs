@@ -204,6 +204,11 @@ impl Table {
         }
     }
 
+    /// Whether a column came later than the table: files without it are read as if it were null.
+    pub(crate) fn is_later(&self, column: &str) -> bool {
+        *self == Table::CollectionGroups && matches!(column, "principal_reason" | "principal_evidence")
+    }
+
     /// The columns as we write them.
     pub fn schema(&self) -> SchemaRef {
         Arc::new(Schema::new(self.columns().into_iter().map(|(field, _)| field).collect::<Vec<_>>()))
@@ -311,6 +316,8 @@ impl Table {
                 int("duplicate_bytes"),
                 flag("is_noise"),
                 text("evidence", Layout::Plain),
+                (Field::new("principal_reason", DataType::Utf8, true), Layout::Repeating),
+                maybe_text("principal_evidence"),
             ],
             Table::UrlRules => vec![
                 id("rule"),
@@ -395,11 +402,15 @@ pub(crate) fn fit(found: &DataType, wanted: &DataType) -> Fit {
 }
 
 /// Checks that `found` has every column of `table` with a type that fits, and gives their indices
-/// in the table's order.
-pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<usize>, TableError> {
+/// in the table's order; `None` for a column that came later than the file.
+pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<Option<usize>>, TableError> {
     let mut indices = Vec::new();
     for (wanted, _) in table.columns() {
         let Ok(index) = found.index_of(wanted.name()) else {
+            if table.is_later(wanted.name()) {
+                indices.push(None);
+                continue;
+            }
             let columns = found.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ");
             return Err(TableError::MissingColumn {
                 table: table.to_string(),
@@ -425,7 +436,7 @@ pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<usi
                 wanted: want.to_string(),
             });
         }
-        indices.push(index);
+        indices.push(Some(index));
     }
     Ok(indices)
 }

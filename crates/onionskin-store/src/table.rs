@@ -46,8 +46,8 @@ pub use similar::{
 pub use source::Input;
 pub use typed::{ChunkBatch, ChunksReader, FeaturesReader, IdPairsReader, SketchesReader};
 pub use words::{
-    CollectionKind, CopyKind, Method, Newer, Role, UnknownCollectionKind, UnknownCopyKind, UnknownMethod,
-    UnknownNewer, UnknownRole,
+    CollectionKind, CopyKind, Method, Newer, PrincipalReason, Role, UnknownCollectionKind, UnknownCopyKind,
+    UnknownMethod, UnknownNewer, UnknownPrincipalReason, UnknownRole,
 };
 pub use writers::{ChunksWriter, FeaturesWriter, IdPairsWriter, SketchesWriter};
 

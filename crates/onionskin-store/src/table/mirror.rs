@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::TableError;
 use super::row::{BATCH, Cell, Row, RowReader, RowWriter, Selection, rows};
 use super::typed::Columns;
-use super::words::{CollectionKind, Newer, Role};
+use super::words::{CollectionKind, Newer, PrincipalReason, Role};
 use crate::schema::Table;
 
 /// Writes `collections`.
@@ -126,6 +126,11 @@ rows! {
         is_noise: bool,
         /// What the kind was told by.
         evidence: String,
+        /// What the principal was chosen by; `None` in atlases that do not say.
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+        principal_reason: Option<PrincipalReason>,
+        /// The same in words, with numbers.
+        principal_evidence: Option<String>,
     }
 
     UrlRules by rule: RuleId in batches of BATCH:

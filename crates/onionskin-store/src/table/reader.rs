@@ -147,8 +147,8 @@ impl TableReader {
         }
         let indices = schema::check(builder.schema(), &self.table, &name)?;
         let wanted = self.table.columns();
-        let roots =
-            indices.iter().zip(&wanted).filter(|(_, (field, _))| self.wants(field)).map(|(index, _)| *index);
+        let wanted = indices.iter().zip(&wanted).filter(|(_, (field, _))| self.wants(field));
+        let roots = wanted.filter_map(|(index, _)| *index);
         let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
         let wanted_groups = self.row_groups(builder.metadata());
         let reader = guarded(&self.table, &name, || {
@@ -243,10 +243,13 @@ fn normalise(
             continue;
         }
         let at = Place { table, file, column: wanted.name() };
-        let Some(found) = batch.column_by_name(wanted.name()) else {
-            return Err(at.damaged("a column is gone"));
+        let array = match batch.column_by_name(wanted.name()) {
+            Some(found) => fit_column(found, wanted.data_type(), &at)?,
+            None if table.is_later(wanted.name()) => {
+                arrow_array::new_null_array(wanted.data_type(), batch.num_rows())
+            }
+            None => return Err(at.damaged("a column is gone")),
         };
-        let array = fit_column(found, wanted.data_type(), &at)?;
         if !wanted.is_nullable() && array.null_count() > 0 {
             return Err(at.wrong(ValueProblem::Null));
         }

@@ -385,6 +385,34 @@ impl<W: Word> Cell for W {
     }
 }
 
+/// One of a few words, or null.
+impl<W: Word> Cell for Option<W> {
+    type Value<'a> = Option<W>;
+    type Builder = StringBuilder;
+    type Array = Vec<Option<W>>;
+
+    fn builder() -> StringBuilder {
+        StringBuilder::new()
+    }
+    #[inline]
+    fn append(builder: &mut StringBuilder, value: &Option<W>) {
+        builder.append_option(value.map(Word::word));
+    }
+    fn finish(builder: &mut StringBuilder) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+    fn decode(columns: &Columns<'_>, name: &str) -> Result<Vec<Option<W>>, TableError> {
+        let words = columns.strings(name)?;
+        let unknown = || columns.place(name).wrong(ValueProblem::Word { known: W::KNOWN });
+        let parse = |word: Option<&str>| word.map(|word| W::parse(word).ok_or_else(unknown)).transpose();
+        words.iter().map(parse).collect()
+    }
+    #[inline]
+    fn value(array: &Vec<Option<W>>, row: usize) -> Option<W> {
+        array[row]
+    }
+}
+
 /// Some or all columns of a table, read together.
 pub trait Selection: 'static {
     /// The columns of a row, borrowed from their batch where they are text.

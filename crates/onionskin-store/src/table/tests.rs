@@ -319,6 +319,38 @@ fn a_replica_without_a_site_comes_back_as_it_went() {
 }
 
 #[test]
+fn files_from_before_a_column_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("old.parquet");
+    let number = |name| (name, Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef);
+    let text = |name, word| (name, Arc::new(StringArray::from(vec![word, word])) as ArrayRef);
+    let numbers = ["replicas", "slots", "sites", "pages", "bytes", "duplicate_pages", "duplicate_bytes"];
+    let mut columns: Vec<(&str, ArrayRef)> = numbers.map(number).into_iter().collect();
+    columns.extend([number("group"), text("kind", "mirror"), text("name", "n"), text("evidence", "e")]);
+    columns.push(("is_noise", Arc::new(BooleanArray::from(vec![false, true]))));
+    write_foreign(&path, columns.clone());
+    let rows: Vec<CollectionGroupRow> =
+        CollectionGroupsReader::new([path.as_path()]).map(Result::unwrap).collect();
+    assert_eq!((rows.len(), rows[1].group), (2, CollectionId(2)));
+    assert!(rows.iter().all(|row| row.principal_reason.is_none() && row.principal_evidence.is_none()));
+    // With one of them, and a word that nobody knows.
+    for (word, fits) in [("links", true), ("bribery", false)] {
+        let later = [text("principal_reason", word)];
+        write_foreign(&path, columns.iter().cloned().chain(later).collect());
+        let row = CollectionGroupsReader::new([path.as_path()]).next().unwrap();
+        match row {
+            Ok(row) => assert!(fits && row.principal_reason == Some(PrincipalReason::Links)),
+            Err(error) => assert!(!fits && error.to_string().contains("fetched first"), "{error}"),
+        }
+    }
+    // Columns that were always there are still asked for.
+    columns.retain(|(name, _)| *name != "evidence");
+    write_foreign(&path, columns);
+    let error = CollectionGroupsReader::new([path.as_path()]).next().unwrap().unwrap_err();
+    assert!(error.to_string().contains("evidence"), "{error}");
+}
+
+#[test]
 fn columns_can_be_chosen() {
     let dir = tempfile::tempdir().unwrap();
     let mut writer = DocumentsWriter::new(part(dir.path(), "d.parquet", Table::Documents));

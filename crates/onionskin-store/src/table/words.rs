@@ -123,6 +123,27 @@ words! {
         TemplateNoise = "template noise",
     }
 
+    /// What the principal of a collection was chosen by. See [`PrincipalReason::is_weak`].
+    #[non_exhaustive]
+    PrincipalReason, UnknownPrincipalReason, "reason" {
+        /// The other copies name its pages as canonical.
+        Canonical = "canonical",
+        /// Clearly more registered domains link to it.
+        Links = "links",
+        /// It was fetched long before the others.
+        FetchedFirst = "fetched first",
+        /// More registered domains link to it, but too few to tell.
+        FewLinks = "few links",
+        /// It has more pages.
+        Size = "size",
+        /// It was fetched a little earlier.
+        FetchedEarlier = "fetched earlier",
+        /// It is in a directory higher up.
+        Depth = "depth",
+        /// Its address comes first in the alphabet.
+        Address = "address",
+    }
+
     /// Which of two versions is the newer one.
     Newer, UnknownNewer, "answer to which is newer" {
         /// They are the same.
@@ -147,6 +168,13 @@ words! {
         Added = "added",
         /// A second URL of the page that has this slot.
         Alias = "alias",
+    }
+}
+
+impl PrincipalReason {
+    /// Whether it is a way to choose one and no evidence of which copy is the original.
+    pub fn is_weak(self) -> bool {
+        !matches!(self, PrincipalReason::Canonical | PrincipalReason::Links | PrincipalReason::FetchedFirst)
     }
 }
 
