@@ -7,6 +7,8 @@ use std::str::FromStr;
 use onionskin_core::{DocId, SiteId, SlotId};
 pub use onionskin_store::table::Role;
 
+use crate::principal::Chosen;
+
 /// When trivial clusters grow together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -120,6 +122,8 @@ pub struct Group {
     pub root: SlotId,
     /// The replica that the others are measured by.
     pub principal: usize,
+    /// Why it is that one.
+    pub chosen: Chosen,
     /// All replicas, in order of their first document.
     pub replicas: Vec<Replica>,
 }

@@ -26,7 +26,7 @@ pub(crate) mod spark {
     #[pymodule_export]
     use super::MadeRows;
     #[pymodule_export]
-    use super::mirror::{collections, components, folders, regions, rewritings};
+    use super::mirror::{collections, components, folders, regions, rewritings, voters};
     #[pymodule_export]
     use super::scan::{Worker, domains, extractors, file, plan};
     #[pymodule_export]

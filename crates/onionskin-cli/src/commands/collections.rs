@@ -165,7 +165,7 @@ impl Found {
     fn describe(&self, args: &CollectionsArgs) -> String {
         let mut text = String::new();
         let mut listed =
-            table(&["collection", "kind", "copies", "sites", "pages", "to spare", "principal copy"]);
+            table(&["collection", "kind", "copies", "sites", "pages", "to spare", "principal copy", "since"]);
         let mut n = 0;
         for Collection { group, members } in self.listed(args) {
             n += 1;
@@ -178,6 +178,7 @@ impl Found {
                 grouped(group.slots),
                 grouped(group.duplicate_pages),
                 principal.and_then(|replica| replica.root_url.clone()).unwrap_or_default(),
+                group.principal_evidence.clone().unwrap_or_else(|| "unknown".to_owned()),
             ]);
         }
         if n > 0 {

@@ -426,7 +426,7 @@ def collections(
         def table(what: int, columns: str) -> DataFrame:
             return found.where(F.col("what") == what).join(numbers, ["component", "nth"]).select(*columns.split())
 
-        of_groups = table(0, "group kind name replicas slots sites pages bytes duplicate_pages duplicate_bytes is_noise evidence")
+        of_groups = table(0, "group kind name replicas slots sites pages bytes duplicate_pages duplicate_bytes is_noise evidence principal_reason principal_evidence")
         of_replicas = table(
             1,
             "group replica site root_doc root_url pages is_principal folder kind coverage copies changed added missing virtual_pages bytes newer",
