@@ -13,7 +13,7 @@ use onionskin::{
 use onionskin_core::{FeatureFilter, Threshold};
 use onionskin_corpus::Options;
 use onionskin_extract::{ExtractOptions, PdfTool};
-use onionskin_mirror::avoid::Format as AvoidFormat;
+use onionskin_mirror::avoid::{Format as AvoidFormat, Protected};
 use onionskin_mirror::describe::Kind;
 use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
@@ -365,6 +365,8 @@ pub(crate) struct AvoidArgs {
     max_unique: f64,
     max_rules: Option<usize>,
     noise: bool,
+    weak: bool,
+    protect: Vec<String>,
     memory: Option<String>,
     formats: Vec<String>,
 }
@@ -401,6 +403,8 @@ pub(crate) fn avoid<'py>(
     params.limits.max_unique = args.max_unique;
     params.max_rules = args.max_rules.unwrap_or(params.max_rules);
     params.noise = args.noise;
+    params.weak = args.weak;
+    params.protect = Protected::new(&args.protect).map_err(value_error)?;
     params.memory = parse_some(args.memory.as_deref(), params.memory)?;
     let formats: Vec<AvoidFormat> =
         args.formats.iter().map(|format| parse(format)).collect::<PyResult<_>>()?;

@@ -119,10 +119,18 @@ def test_dedup_and_avoid(mirrored: Path, tmp_path: Path) -> None:
     assert onionskin.dedup(mirrored, dry_run=True).removed.documents == 42
     with pytest.raises(ValueError, match="say output"):
         onionskin.dedup(mirrored)
+    # Nobody links to any of the mirrors, but all of them belong to one owner.
     skipped = onionskin.avoid(mirrored, tmp_path / "lists")
+    assert skipped.weak == 0 and len(onionskin.avoid(mirrored, weak=True).entries) == 2
     # One of the mirrors has other versions of the pages: it is not skipped unless asked for.
     assert len(skipped.entries) == 2 and skipped.skipped_pages == 28
+    assert all(entry.principal_reason and entry.principal_evidence for entry in skipped.entries)
     assert len(onionskin.avoid(mirrored, kinds="all").entries) == 3
+    host = skipped.entries[0].host
+    spared = onionskin.avoid(mirrored, protect=[host])
+    assert spared.protected == 1 and host not in [entry.host for entry in spared.entries]
+    with pytest.raises(ValueError, match="no host"):
+        onionskin.avoid(mirrored, protect="a b")
     assert (tmp_path / "lists" / "avoid.json").exists()
     assert onionskin.avoid(mirrored, format="prefixes").texts
     with pytest.raises(ValueError, match="known are all"):

@@ -20,4 +20,5 @@ mod seen_edges;
 mod serve;
 mod similar;
 mod size;
+mod trust;
 mod util;

@@ -323,12 +323,15 @@ def avoid(
     max_unique: float = 0.1,
     max_rules: int | None = None,
     noise: bool = False,
+    weak: bool = False,
+    protect: str | Sequence[str] = (),
     memory: Memory = None,
     progress: Progress = None,
 ) -> AvoidSummary:
     """Tells what the next crawl can skip, as filter files for crawlers. Needs the collections that `collections` finds.
 
-    With `output` the files are written into that folder; all formats, unless `format` says which.
+    With `output` the files are written into that folder; all formats, unless `format` says which. `weak` includes copies of collections where nothing tells
+    which copy is the original. Nothing on the hosts of `protect`, or on their subdomains, is ever skipped.
 
     >>> from onionskin.testing import small_atlas
     >>> avoid(small_atlas(similar=True, collections=True)).pages
@@ -344,6 +347,8 @@ def avoid(
         "max_unique": max_unique,
         "max_rules": max_rules,
         "noise": noise,
+        "weak": weak,
+        "protect": [protect] if isinstance(protect, str) else list(protect),
         "memory": _memory(memory),
         "formats": formats,
     }
@@ -354,8 +359,12 @@ def avoid(
         for name, text in done["texts"].items():
             # A crawler that reads the file while it is written must see the old one or the new one.
             beside = folder / (name + ".new")
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(folder / name)
+            try:
+                beside.write_text(text, encoding="utf-8")
+                beside.replace(folder / name)
+            except OSError:
+                beside.unlink(missing_ok=True)
+                raise
     return build(AvoidSummary, done)
 
 

@@ -385,6 +385,8 @@ class AvoidEntry(_Summary):
     similar: int
     unique: int
     checked: str | None
+    principal_reason: str | None
+    principal_evidence: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -410,6 +412,8 @@ class AvoidSummary(_Summary):
     spared_rules: int
     capped_rules: int
     left_out: dict[str, int]
+    weak: int
+    protected: int
     entries: list[AvoidEntry]
     texts: dict[str, str] = dataclasses.field(repr=False)
 
