@@ -32,6 +32,9 @@ pub enum LookupError {
         /// The source.
         name: String,
     },
+    /// Who asked does not want to know any more.
+    #[error("stopped on request")]
+    Stopped,
     /// Nothing begins there.
     #[error("{place}: there is no document; the input has changed")]
     NotThere {
@@ -63,13 +66,29 @@ impl Source {
         scratch: &mut Scratch,
         found: &mut dyn FnMut(Document<'_>),
     ) -> Result<(), LookupError> {
+        self.read_at_until(offset, options, scratch, &|| false, found)
+    }
+
+    /// As [`Source::read_at`], and gives up when told to. Where a source has to be read from the
+    /// front, that is asked at every block.
+    pub fn read_at_until(
+        &self,
+        offset: u64,
+        options: &Options,
+        scratch: &mut Scratch,
+        stop: &dyn Fn() -> bool,
+        found: &mut dyn FnMut(Document<'_>),
+    ) -> Result<(), LookupError> {
         if self.is_stream() {
             return Err(LookupError::Stream { name: self.name.clone() });
         }
         let mut wanted = Wanted { offset, found, documents: 0, passed: false, bad: None };
         if !self.enter_at(offset, options, scratch, &mut wanted) || wanted.documents == 0 {
             wanted.bad = None;
-            self.run_until(offset, options, scratch, &mut wanted);
+            self.run_until(offset, options, scratch, stop, &mut wanted);
+        }
+        if wanted.documents == 0 && stop() {
+            return Err(LookupError::Stopped);
         }
         let place = || self.place(offset);
         match (wanted.documents, wanted.bad) {
@@ -138,7 +157,14 @@ impl Source {
     }
 
     /// Reads from the front, and of each block only what is wanted.
-    fn run_until(&self, offset: u64, options: &Options, scratch: &mut Scratch, wanted: &mut Wanted<'_>) {
+    fn run_until(
+        &self,
+        offset: u64,
+        options: &Options,
+        scratch: &mut Scratch,
+        stop: &dyn Fn() -> bool,
+        wanted: &mut Wanted<'_>,
+    ) {
         let sources: Arc<[Source]> = Arc::new([self.clone()]);
         let shared = Arc::new(options.clone());
         let mut feed = Feed::open(self, options);
@@ -150,7 +176,7 @@ impl Source {
             }
             // Records of one member may go on in the next block; a block without any ends the
             // search.
-            if last || wanted.passed || (before > 0 && wanted.documents == before) {
+            if stop() || last || wanted.passed || (before > 0 && wanted.documents == before) {
                 break;
             }
         }
