@@ -107,6 +107,7 @@ fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()>
         b: b.parse()?,
         base: args.base.clone(),
         pdf_worker: super::pdf_worker(),
+        limits: None,
     };
     let explained = explain(&params)?;
     for (facts, name) in [(&explained.a, &params.a), (&explained.b, &params.b)] {
