@@ -144,13 +144,23 @@ mod serving {
         match error.downcast_ref() {
             Some(RunError::State(StateError::Atlas(error))) => error,
             Some(RunError::State(StateError::Seen(StartError::Open(OpenError::Seen(error))))) => error,
+            Some(RunError::State(error)) => error,
             _ => error,
         }
     }
 
     pub(super) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
+        match error.downcast_ref() {
+            Some(SearchError::Memory { .. }) => return super::said("give more with --memory"),
+            Some(SearchError::NotWritten { .. }) => {
+                return super::said(
+                    "--index puts the full-text index into another folder or on another disk",
+                );
+            }
+            _ => {}
+        }
         match error.downcast_ref()? {
-            SearchError::Memory { .. } => super::said("give more with --memory"),
+            StateError::Memory { needed, .. } => super::said(&format!("give --memory {needed}")),
             _ => None,
         }
     }
@@ -212,6 +222,26 @@ mod tests {
             SizeError::from(SeenError::NoSketches),
             "sketches are kept from the beginning or not at all; make another index with --sketches",
         );
+    }
+
+    #[cfg(feature = "serve")]
+    #[test]
+    fn hints_of_a_server_that_does_not_start() {
+        use onionskin_search::SearchError;
+        use onionskin_serve::{RunError, StateError};
+        let started = |error: StateError| RunError::from(error);
+        let memory = onionskin_store::MemoryBudget::from_mib;
+        let little = StateError::Memory { needed: memory(96), budget: memory(64) };
+        check(started(little), "give --memory 96M");
+        let little = SearchError::Memory { what: "this", needed: 2, budget: 1 };
+        check(started(little.into()), "give more with --memory");
+        let full = || SearchError::NotWritten {
+            path: "atlas".into(),
+            source: std::io::ErrorKind::StorageFull.into(),
+        };
+        let hint = "--index puts the full-text index into another folder or on another disk";
+        check(started(full().into()), hint);
+        check(full(), hint);
     }
 
     #[test]

@@ -84,12 +84,13 @@ impl ApiDocument {
     }
 }
 
-const READING: [(&str, &str); 8] = [
+const READING: [(&str, &str); 9] = [
     ("400", "The request makes no sense"),
     ("401", "It needs the token"),
     ("403", "It is not allowed"),
     ("404", "There is no such thing"),
     ("421", "It is for another host"),
+    ("429", "The token was guessed too often"),
     ("500", "The server's fault"),
     ("503", "Too much at once; try again later"),
     ("504", "It took too long"),

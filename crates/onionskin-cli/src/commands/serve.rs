@@ -41,8 +41,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     token_file: Option<PathBuf>,
     /// A name by which the server may be called on loopback, besides localhost; can be given again.
+    /// Reading needs the token then.
     #[arg(long = "allow-host", value_name = "NAME")]
     allow_hosts: Vec<String>,
+    /// Reading needs the token on loopback too.
+    #[arg(long)]
+    require_token: bool,
     /// Connections that are open at a time; further ones wait.
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_connections: u32,
@@ -80,6 +84,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
     config.listen = args.listen;
     config.token = token(args)?;
     config.allow_hosts.clone_from(&args.allow_hosts);
+    config.require_token = args.require_token;
     if let Some(threads) = args.resources.threads {
         config.threads = usize::from(threads);
     }

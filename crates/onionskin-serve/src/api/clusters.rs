@@ -13,6 +13,7 @@ use utoipa_axum::routes;
 
 use super::part::{Part, PartAsked};
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::library::{ClusterFilter, ClusterSort};
 use crate::state::AppState;
 
@@ -58,7 +59,7 @@ async fn cluster_list(
         let rows = library.clusters(asked.sort, asked.only);
         Clusters { count: rows.len() as u64, clusters: part.of(&rows).iter().map(|row| **row).collect() }
     };
-    Ok(Json(state.work(work).await?))
+    Ok(Json(state.work(Lane::Lists, work).await?))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -111,5 +112,5 @@ async fn cluster(
         let shown = shown.collect::<Result<_, _>>()?;
         Ok(Cluster { cluster, count: members.len() as u64, members: shown })
     };
-    Ok(Json(state.work(work).await??))
+    Ok(Json(state.work(Lane::Lists, work).await??))
 }

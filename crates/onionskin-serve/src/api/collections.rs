@@ -14,6 +14,7 @@ use utoipa_axum::routes;
 
 use super::part::{Part, PartAsked};
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::library::{CollectionFilter, CollectionSort, Library};
 use crate::state::AppState;
 
@@ -65,7 +66,7 @@ async fn collection_list(
         let shown = part.of(&rows).iter().map(|row| (*row).clone()).collect();
         Collections { count: rows.len() as u64, collections: shown }
     };
-    Ok(Json(state.work(work).await?))
+    Ok(Json(state.work(Lane::Lists, work).await?))
 }
 
 #[derive(Serialize, ToSchema)]
@@ -108,5 +109,5 @@ async fn collection(
         let members = rows.iter().map(|row| Replica::new(&library, row)).collect();
         Ok::<_, ServeError>(Collection { group: row, members })
     };
-    Ok(Json(state.work(work).await??))
+    Ok(Json(state.work(Lane::Lists, work).await??))
 }

@@ -13,6 +13,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::library::Library;
 use crate::state::AppState;
 
@@ -99,7 +100,7 @@ async fn document(
     Path(doc): Path<DocId>,
 ) -> Result<Json<Document>, ServeError> {
     let library = Arc::clone(state.library()?);
-    Ok(Json(state.work(move || Document::new(&library, doc)).await??))
+    Ok(Json(state.work(Lane::Search, move || Document::new(&library, doc)).await??))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -124,7 +125,7 @@ async fn documents(
     Query(asked): Query<Address>,
 ) -> Result<Json<Documents>, ServeError> {
     let library = Arc::clone(state.library()?);
-    let docs = state.work(move || library.index().documents_at(&asked.url)).await??;
+    let docs = state.work(Lane::Search, move || library.index().documents_at(&asked.url)).await??;
     Ok(Json(Documents { docs }))
 }
 
@@ -147,5 +148,5 @@ async fn alternates(
         alternates.truncate(1000);
         Ok::<_, ServeError>(Alternates { url: asked.url, alternates })
     };
-    Ok(Json(state.work(work).await??))
+    Ok(Json(state.work(Lane::Lists, work).await??))
 }

@@ -12,6 +12,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::state::AppState;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -153,7 +154,7 @@ async fn search(
         offset: asked.offset as usize,
         limit: limit as usize,
     };
-    let results = state.work(move || library.search(&query, &params)).await??;
+    let results = state.work(Lane::Search, move || library.search(&query, &params)).await??;
     let hits = results.hits.iter().map(|hit| HitWire {
         doc: hit.page.doc,
         url: hit.page.url.clone(),

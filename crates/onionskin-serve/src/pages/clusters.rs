@@ -12,6 +12,7 @@ use onionskin_store::table::ClusterStatsRow;
 use serde::Deserialize;
 
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::layout::{Chrome, Page, Section};
 use crate::library::{ClusterFilter, ClusterSort};
 use crate::state::AppState;
@@ -105,7 +106,7 @@ async fn clusters(
             has_clusters: library.atlas().has(&TableName::Clusters),
         })
     };
-    Ok(Page(state.work(work).await??))
+    Ok(Page(state.work(Lane::Lists, work).await??))
 }
 
 struct MemberLine {
@@ -159,5 +160,5 @@ async fn cluster(
             pager,
         })
     };
-    Ok(Page(state.work(work).await??))
+    Ok(Page(state.work(Lane::Lists, work).await??))
 }

@@ -14,6 +14,7 @@ use onionskin_store::table::{CollectionGroupRow, CollectionRow};
 use serde::Deserialize;
 
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::layout::{Chrome, Page, Section, grouped};
 use crate::library::{CollectionFilter, CollectionSort, Library};
 use crate::pages::clusters::Choices;
@@ -114,7 +115,7 @@ async fn collections(
             asked,
         }
     };
-    Ok(Page(state.work(work).await?))
+    Ok(Page(state.work(Lane::Lists, work).await?))
 }
 
 struct ReplicaLine {
@@ -179,7 +180,7 @@ async fn collection(
             group: row,
         })
     };
-    Ok(Page(state.work(work).await??))
+    Ok(Page(state.work(Lane::Lists, work).await??))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -250,7 +251,7 @@ async fn replicas(
 ) -> Result<Page<ReplicasPage>, ServeError> {
     let library = Arc::clone(state.library()?);
     let chrome = Chrome::new(&state, Section::Collections, "Replicas side by side");
-    Ok(Page(state.work(move || side_by_side(&library, chrome, group, asked)).await??))
+    Ok(Page(state.work(Lane::Lists, move || side_by_side(&library, chrome, group, asked)).await??))
 }
 
 /// Pages of a replica by slot, second addresses and pages of others left out.

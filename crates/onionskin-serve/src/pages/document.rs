@@ -13,6 +13,7 @@ use onionskin_search::Role;
 use serde::Deserialize;
 
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::layout::{Chrome, Page, Section};
 use crate::library::Library;
 use crate::state::AppState;
@@ -63,7 +64,7 @@ async fn document(
 ) -> Result<Page<DocumentPage>, ServeError> {
     let library = Arc::clone(state.library()?);
     let chrome = Chrome::new(&state, Section::Search, "");
-    Ok(Page(state.work(move || show(&library, chrome, doc)).await??))
+    Ok(Page(state.work(Lane::Search, move || show(&library, chrome, doc)).await??))
 }
 
 fn show(library: &Library, chrome: Chrome, doc: DocId) -> Result<DocumentPage, ServeError> {
@@ -161,5 +162,5 @@ async fn alternates(
         let found = found.collect::<Result<_, _>>()?;
         Ok(AlternatesPage { chrome, url, problem: None, found: Some(found) })
     };
-    Ok(Page(state.work(work).await??))
+    Ok(Page(state.work(Lane::Lists, work).await??))
 }

@@ -12,6 +12,7 @@ use onionskin_search::{Fold, Fragment, Query, Results, SearchParams};
 use serde::Deserialize;
 
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::layout::{Chrome, Page, Section, grouped};
 use crate::library::Library;
 use crate::state::AppState;
@@ -117,7 +118,7 @@ async fn search(
         if asked.q.trim().is_empty() { "Search".to_owned() } else { format!("{} – search", asked.q) };
     // The page has a search box of its own.
     let chrome = Chrome { search: false, ..Chrome::new(&state, Section::Search, title) };
-    let page = state.work(move || answer(&library, chrome, asked)).await??;
+    let page = state.work(Lane::Search, move || answer(&library, chrome, asked)).await??;
     Ok(Page(page))
 }
 
