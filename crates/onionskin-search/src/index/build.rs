@@ -107,9 +107,9 @@ struct Claim {
 }
 
 impl Waiting {
-    /// Longer than any document takes. An engine that has died drops what was under way, so this
-    /// is only for one that hangs.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    /// An engine that has died may keep what was under way; the next document then learns of its
+    /// end. One that writes a segment may take longer: a document more every few seconds is no harm.
+    const PATIENCE: Duration = Duration::from_secs(5);
 
     fn new(most: usize) -> Arc<Waiting> {
         Arc::new(Waiting { bytes: Mutex::new(0), less: Condvar::new(), most })
