@@ -72,7 +72,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    pub fn of(output: Output) -> Outcome {
+    fn of(output: Output) -> Outcome {
         Outcome {
             code: output.status.code().expect("the program was not killed"),
             stdout: String::from_utf8(output.stdout).unwrap(),

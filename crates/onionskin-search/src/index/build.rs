@@ -108,7 +108,8 @@ struct Claim {
 
 impl Waiting {
     /// An engine that has died may keep what was under way; the next document then learns of its
-    /// end. One that writes a segment may take longer: a document more every few seconds is no harm.
+    /// end. One that writes a segment may take longer: a document more every few seconds does no
+    /// harm.
     const PATIENCE: Duration = Duration::from_secs(5);
 
     fn new(most: usize) -> Arc<Waiting> {
