@@ -52,12 +52,12 @@ def warc_broken(folder, rng, scale):
 
 
 def warc_members(folder, rng, scale):
-    """Millions of empty gzip members, then a page."""
+    """Millions of empty gzip members between two pages."""
     count = int(1_000_000 * scale)
     member = gzip.compress(b"", mtime=0)
-    last = gzip.compress(response("http://example.org/", page("one page after all of that")), mtime=0)
-    (folder / "members.warc.gz").write_bytes(member * count + last)
-    return Expected(documents=1)
+    first, last = (gzip.compress(response(f"http://{name}.org/", page(f"the {name} page")), mtime=0) for name in ("first", "last"))
+    (folder / "members.warc.gz").write_bytes(first + member * count + last)
+    return Expected(documents=2)
 
 
 def warc_headers(folder, rng, scale):

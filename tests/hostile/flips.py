@@ -227,6 +227,9 @@ class Flips(suite.Part):
         if trouble := outcome.trouble():
             verdict.problems.append(f"{what}: {trouble}")
             return
+        if Path(target).name == "costs.jsonl" and asked.arguments[0] == "report":
+            # What the stages cost is in the report where it is known; nothing is computed from it.
+            return
         sound = self.expected[asked.name]
         verifies = "verify" in asked.arguments
         if outcome.code == 2 or (verifies and outcome.code == 1):
@@ -290,8 +293,9 @@ class Flips(suite.Part):
             verdict.problems.append(f"`{outcome.command()}`: {trouble}")
         for path, sound in self.expected[asked].items():
             status, body = answers[path]
-            refused = status in (500, 503)
-            verdict.expect(refused or (status, body) == sound, f"`{outcome.command()}`: {path} answers {status} {body[:150]}")
+            refused = status in (500, 503) or status >= 400 and "damaged" in body
+            ok = refused or (status, body) == sound
+            verdict.expect(ok, f"`{outcome.command()}`: {path} answers {status} {body[:150]}")
 
     def _served(self, asked, folder):
         """Starts a server, asks it everything, and stops it."""

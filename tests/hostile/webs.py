@@ -14,6 +14,8 @@ WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "ne", "su", "ra") for b in ("t
 
 # What differs between two runs although nothing is wrong.
 VOLATILE_KEYS = {"seconds", "cpu_seconds", "peak_memory", "resumed", "resumed_documents", "spilled_bytes"}
+# Sizes of the files that are there, whatever is in them.
+SIZE_KEYS = {"bytes", "bytes_per_document"}
 # Files that say what a run cost, and what is not part of an atlas.
 VOLATILE_FILES = {"costs.jsonl", ".staging", "search", "lock"}
 
@@ -149,7 +151,8 @@ def hash_file(path, place=None):
 def steady(value):
     """JSON without what differs between two runs."""
     if isinstance(value, dict):
-        return {key: steady(item) for key, item in value.items() if key not in VOLATILE_KEYS}
+        left_out = VOLATILE_KEYS | (SIZE_KEYS if str(value.get("type", "")).startswith("seen_") else set())
+        return {key: steady(item) for key, item in value.items() if key not in left_out}
     if isinstance(value, list):
         return [steady(item) for item in value]
     return value
