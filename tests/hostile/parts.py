@@ -1,10 +1,12 @@
 """All parts, in the order in which they are run."""
 
 from .bombs import Bombs
+from .crafted import Crafted
 from .disks import Disks
+from .findings import Findings
 from .flips import Flips
 from .kills import Kills
 from .traffic import Requests
 from .trust import Trust
 
-PARTS = {part.name: part for part in (Trust, Disks, Flips, Kills, Requests, Bombs)}
+PARTS = {part.name: part for part in (Findings, Trust, Disks, Flips, Crafted, Kills, Requests, Bombs)}

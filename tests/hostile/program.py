@@ -46,8 +46,10 @@ class Outcome:
         return "onionskin " + " ".join(self.arguments)
 
     def last_words(self):
+        """The error, else the last line."""
         lines = [line for line in self.stderr.strip().splitlines() if line]
-        return lines[-1][:300] if lines else "(nothing on stderr)"
+        errors = [line for line in lines if line.startswith("error")]
+        return (errors or lines[-1:] or ["(nothing on stderr)"])[0][:300]
 
 
 def _first_line_with(text, word):
@@ -66,6 +68,7 @@ class Running:
     def __init__(self, binary, arguments, folder, *, stdin=None, stdout=None, measured=False, wrapper=()):
         self.arguments = tuple(map(str, arguments))
         self._out = stdout if stdout is not None else tempfile.TemporaryFile()
+        self._own_out = stdout is None
         self._err = tempfile.TemporaryFile()
         self._measured = measured
         self._seen = {}
@@ -93,7 +96,7 @@ class Running:
         self.kill()
         self.wait(30)
         for file in (self._out, self._err):
-            if hasattr(file, "close"):
+            if file is not self._out or self._own_out:
                 file.close()
 
     @property
@@ -160,7 +163,7 @@ class Running:
         return _content(self._err).decode(errors="replace")
 
     def stdout(self):
-        return _content(self._out) if hasattr(self._out, "seek") else b""
+        return _content(self._out) if self._own_out else b""
 
     def outcome(self, timed_out=False):
         return Outcome(
