@@ -1,0 +1,78 @@
+//! The hostile suite: damage, kills, bombs, requests, full disks and attackers, against the binary.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::shell::{command, python, root, step};
+use crate::test::PYTHON_PACKAGES;
+
+/// The part that needs a build of its own, of the places with unsafe code.
+const SANITIZER: &str = "sanitizer";
+
+/// The large run. Options are those of the suite; `--binary` is a release build if there is none.
+pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
+    if options.windows(2).any(|pair| pair == ["--only", SANITIZER]) {
+        return sanitizer();
+    }
+    let interpreter = python("python", PYTHON_PACKAGES)?;
+    let mut suite = suite(&interpreter, &["-m", "hostile"]);
+    suite.args(options);
+    let only_help = options.iter().any(|option| matches!(*option, "--help" | "-h"));
+    if !options.contains(&"--binary") && !only_help {
+        suite.env("ONIONSKIN", built(options.contains(&"--small"))?);
+    }
+    step("hostile", &mut suite)
+}
+
+/// The small run, as a test.
+pub(crate) fn test(interpreter: &Path, binary: &Path) -> anyhow::Result<()> {
+    step(
+        "hostile, small",
+        suite(interpreter, &["-m", "pytest", "-q", "tests/hostile"]).env("ONIONSKIN", binary),
+    )
+}
+
+fn suite(interpreter: &Path, arguments: &[&str]) -> Command {
+    let mut suite = command(interpreter, arguments);
+    suite.env("PYTHONPATH", root().join("tests"));
+    suite
+}
+
+/// The program: debug for the small run, release for the large one.
+fn built(small: bool) -> anyhow::Result<PathBuf> {
+    let profile = if small { "debug" } else { "release" };
+    let mut build = command("cargo", &["build", "-p", "onionskin-cli", "--features", "onionskin-cli/remote"]);
+    if !small {
+        build.arg("--release");
+    }
+    step(&format!("{profile} build"), &mut build)?;
+    Ok(root().join("target").join(profile).join("onionskin"))
+}
+
+/// AddressSanitizer over the tests of `onionskin-core`, which has the kernels for vector registers,
+/// and Miri over those it can run where it is installed.
+fn sanitizer() -> anyhow::Result<()> {
+    let triple = crate::fuzz::host_triple()?;
+    let target = root().join("target/sanitizer");
+    // An explicit target keeps the flags away from build scripts and macros.
+    step(
+        "AddressSanitizer over onionskin-core",
+        command("cargo", &["test", "-p", "onionskin-core", "--lib", "--target", &triple])
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("RUSTFLAGS", "-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer")
+            .env("ASAN_OPTIONS", "detect_leaks=1")
+            .env("CARGO_TARGET_DIR", &target),
+    )?;
+    let miri = Command::new("cargo").args(["+nightly", "miri", "--version"]).output();
+    if !miri.is_ok_and(|output| output.status.success()) {
+        println!("cargo miri is not installed: undefined behaviour was not looked for");
+        return Ok(());
+    }
+    step(
+        "Miri over the kernels of onionskin-core",
+        command("cargo", &["+nightly", "miri", "test", "-p", "onionskin-core", "--lib", "simd"])
+            .env("PROPTEST_CASES", "4")
+            .env("MIRIFLAGS", "-Zmiri-disable-isolation")
+            .env("CARGO_TARGET_DIR", root().join("target/miri")),
+    )
+}
