@@ -55,7 +55,9 @@ class Strike:
         self.sent()
         status, answer = self.server.request(method, path, body, timeout=40, **headers)
         if status not in allowed:
-            self.problem(f"{method} {path[:120]} {headers} is answered {status}, not {sorted(allowed)}: {answer[:160]!r}")
+            self.problem(
+                f"{method} {path[:120]} {headers} is answered {status}, not {sorted(allowed)}: {answer[:160]!r}"
+            )
         if any(secret in answer for secret in SECRETS):
             self.problem(f"{method} {path[:120]} is answered with a secret")
         return status, answer
@@ -140,11 +142,26 @@ def large_headers(strike):
         ["GET / HTTP/1.1", "Host: localhost", *[f"X-{number}: y" for number in range(20_000)]],
         ["GET /" + "a" * 1_000_000 + " HTTP/1.1", "Host: localhost"],
         ["GET /?" + "a=b&" * 15_000 + " HTTP/1.1", "Host: localhost", "Connection: close"],
-        ["GET / HTTP/1.1", "Host: localhost", "Cookie: " + "onionskin_session=x; " * 2500, "Connection: close"],
+        [
+            "GET / HTTP/1.1",
+            "Host: localhost",
+            "Cookie: " + "onionskin_session=x; " * 2500,
+            "Connection: close",
+        ],
         ["GET / HTTP/1.1", "Host: " + "l" * 60_000, "Connection: close"],
         ["GET / HTTP/1.1", "Host: localhost", "Authorization: Bearer " + "t" * 60_000, "Connection: close"],
-        ["GET / HTTP/1.1", "Host: localhost", "Accept-Encoding: " + "gzip;q=0.1," * 5000, "Connection: close"],
-        ["GET /downloads/report/a HTTP/1.1", "Host: localhost", "Range: bytes=" + "0-1," * 10_000, "Connection: close"],
+        [
+            "GET / HTTP/1.1",
+            "Host: localhost",
+            "Accept-Encoding: " + "gzip;q=0.1," * 5000,
+            "Connection: close",
+        ],
+        [
+            "GET /downloads/report/a HTTP/1.1",
+            "Host: localhost",
+            "Range: bytes=" + "0-1," * 10_000,
+            "Connection: close",
+        ],
     ]
     for _ in range(strike.many(8)):
         for shape in shapes:
@@ -170,7 +187,7 @@ def queries(strike):
         "title:x AND (b OR c) NOT d^99999999999",
         "[a TO z] {1 TO *}",
         "/.*.*.*.*x/",
-        "a~99 \"a b\"~99999999",
+        'a~99 "a b"~99999999',
         "'; DROP TABLE documents; --",
         "<script>alert(1)</script>",
     ]
@@ -178,12 +195,18 @@ def queries(strike):
     for _ in range(strike.many(4)):
         for text in shapes:
             path = strike.rng.choice(["/search", "/api/v1/search"])
-            _, body = strike.expect(FINE, "GET", f"{path}?q={urllib.parse.quote(text)[:60_000]}", Authorization=f"Bearer {TOKEN}")
+            _, body = strike.expect(
+                FINE, "GET", f"{path}?q={urllib.parse.quote(text)[:60_000]}", Authorization=f"Bearer {TOKEN}"
+            )
             if b"<script>alert" in body:
                 strike.problem("a query comes back as a script")
         for name in names:
-            value = strike.rng.choice(["-1", "99999999999999999999", "1e309", "", "%00", "NaN", "18446744073709551615"])
-            path = strike.rng.choice(["/search", "/clusters", "/collections", "/api/v1/search", "/api/v1/clusters"])
+            value = strike.rng.choice(
+                ["-1", "99999999999999999999", "1e309", "", "%00", "NaN", "18446744073709551615"]
+            )
+            path = strike.rng.choice(
+                ["/search", "/clusters", "/collections", "/api/v1/search", "/api/v1/clusters"]
+            )
             strike.expect(FINE, "GET", f"{path}?q=a&{name}={value}", Authorization=f"Bearer {TOKEN}")
 
 
@@ -292,7 +315,9 @@ def compare(strike):
     def ask(number):
         strike.sent()
         # A fault may be the answer to what costs too much; a panic or a hung connection may not.
-        status, body = strike.server.request("GET", paths[number % 2], timeout=60, Authorization=f"Bearer {TOKEN}")
+        status, body = strike.server.request(
+            "GET", paths[number % 2], timeout=60, Authorization=f"Bearer {TOKEN}"
+        )
         return status
 
     with ThreadPoolExecutor(20) as pool:
@@ -333,15 +358,22 @@ def hosts(strike):
     ]
     for _ in range(strike.many(4)):
         for host in refused:
-            received = strike.lines("GET /search?q=a HTTP/1.1", *host, f"Authorization: Bearer {TOKEN}", *end, timeout=2)
+            received = strike.lines(
+                "GET /search?q=a HTTP/1.1", *host, f"Authorization: Bearer {TOKEN}", *end, timeout=2
+            )
             if set(statuses(received)) & {200, 302, 303}:
                 strike.problem(f"{host} is answered with {statuses(received)}")
-        for target in (f"http://evil.example:{port}/search?q=a", f"http://localhost:{port}@evil.example/search?q=a"):
+        for target in (
+            f"http://evil.example:{port}/search?q=a",
+            f"http://localhost:{port}@evil.example/search?q=a",
+        ):
             received = strike.lines(f"GET {target} HTTP/1.1", f"Host: localhost:{port}", *end, timeout=2)
             if 200 in statuses(received):
                 strike.problem(f"GET {target} is answered with 200")
     for host in (f"localhost:{port}", f"127.0.0.1:{port}", ALLOWED):
-        received = strike.lines("GET /search?q=a HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {TOKEN}", *end)
+        received = strike.lines(
+            "GET /search?q=a HTTP/1.1", f"Host: {host}", f"Authorization: Bearer {TOKEN}", *end
+        )
         if statuses(received) != [200]:
             strike.problem(f"`Host: {host}` with the token is answered {statuses(received)}")
 
@@ -352,29 +384,66 @@ def cross_site(strike):
     image = {**marks, "Sec_Fetch_Mode": "no-cors", "Sec_Fetch_Dest": "image"}
     script = {**marks, "Sec_Fetch_Mode": "cors", "Sec_Fetch_Dest": "empty", "Origin": "http://evil.example"}
     a, b = (urllib.parse.quote(page, safe="") for page in strike.big_pages)
-    paths = [f"/compare?a={a}&b={b}", f"/api/v1/explain?a={a}&b={b}", "/api/v1/search?q=a", "/api/v1/clusters"]
+    paths = [
+        f"/compare?a={a}&b={b}",
+        f"/api/v1/explain?a={a}&b={b}",
+        "/api/v1/search?q=a",
+        "/api/v1/clusters",
+    ]
     paths += ["/downloads/tables/documents/0.parquet", "/downloads/filters/json"]
     for _ in range(strike.many(4)):
         for path in paths:
             strike.expect(REFUSED, "GET", path, **strike.rng.choice([image, script]))
         for path in ("/api/v1/seen/check", "/api/v1/seen/add", "/seen", "/sign-out"):
             strike.expect(REFUSED, "POST", path, b'{"documents":[]}', **script, Content_Type="text/plain")
-            strike.expect(REFUSED, "POST", path, b"text=a", **image, Content_Type="application/x-www-form-urlencoded")
+            strike.expect(
+                REFUSED, "POST", path, b"text=a", **image, Content_Type="application/x-www-form-urlencoded"
+            )
 
 
 def traversal(strike):
     """Paths that lead out of the folders of the server."""
-    up = ["../", "..%2f", "%2e%2e/", "%2e%2e%2f", "..%5c", "..\\", "....//", "%252e%252e%252f", "..;/", "%c0%ae%c0%ae/", "./.././"]
-    roots = ["/", "/assets/", "/downloads/report/", "/downloads/tables/documents/", "/downloads/filters/", "/downloads/tables/"]
+    up = [
+        "../",
+        "..%2f",
+        "%2e%2e/",
+        "%2e%2e%2f",
+        "..%5c",
+        "..\\",
+        "....//",
+        "%252e%252e%252f",
+        "..;/",
+        "%c0%ae%c0%ae/",
+        "./.././",
+    ]
+    roots = [
+        "/",
+        "/assets/",
+        "/downloads/report/",
+        "/downloads/tables/documents/",
+        "/downloads/filters/",
+        "/downloads/tables/",
+    ]
     files = ["etc/passwd", "token", "manifest.json", "../token", "proc/self/environ"]
     for root in roots:
         for climb in up if strike.scale >= 1 else strike.rng.sample(up, 3):
             path = root + climb * strike.rng.randint(1, 9) + strike.rng.choice(files)
-            received = strike.lines(f"GET {path} HTTP/1.1", "Host: localhost", f"Authorization: Bearer {TOKEN}", "Connection: close", timeout=2)
+            received = strike.lines(
+                f"GET {path} HTTP/1.1",
+                "Host: localhost",
+                f"Authorization: Bearer {TOKEN}",
+                "Connection: close",
+                timeout=2,
+            )
             # `/` with dots in it may be taken for `/`; what counts is that no file comes.
             if 200 in statuses(received) and b"<html" not in received:
                 strike.problem(f"GET {path} is answered with a file: {received[-200:]!r}")
-    for path in ("/downloads/report//etc/passwd", "/downloads/tables/..%00/0.parquet", "/assets/%00", "/documents/0/../../token"):
+    for path in (
+        "/downloads/report//etc/passwd",
+        "/downloads/tables/..%00/0.parquet",
+        "/assets/%00",
+        "/documents/0/../../token",
+    ):
         strike.lines(f"GET {path} HTTP/1.1", "Host: localhost", "Connection: close", timeout=2)
 
 
@@ -384,7 +453,10 @@ def bodies(strike):
     shapes = [
         ("application/json", b"[" * depth),
         ("application/json", b'{"documents":' + b"[" * depth + b"]" * depth + b"}"),
-        ("application/json", b'{"documents":[{"text":"a","x":' + b'{"a":' * 1000 + b"1" + b"}" * 1000 + b"}]}"),
+        (
+            "application/json",
+            b'{"documents":[{"text":"a","x":' + b'{"a":' * 1000 + b"1" + b"}" * 1000 + b"}]}",
+        ),
         ("application/json", b'{"documents":[' + b",".join([b'{"text":"a b c"}'] * 10_001) + b"]}"),
         ("application/json", b'{"documents":[{"name":"n","text":"' + b"w " * 4_000_000 + b'"}]}'),
         ("application/json", b'{"documents":[{"name":"n","html":"' + b"<b>" * 2_000_000 + b'"}]}'),
@@ -409,7 +481,11 @@ def bodies(strike):
             )
             if status >= 500:
                 strike.problem(f"POST {path} of {kind} {body[:40]!r} is answered {status}: {answer[:160]!r}")
-    gzipped = {"Content_Encoding": "gzip", "Content_Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
+    gzipped = {
+        "Content_Encoding": "gzip",
+        "Content_Type": "application/json",
+        "Authorization": f"Bearer {TOKEN}",
+    }
     strike.expect(REFUSED, "POST", "/api/v1/seen/check", b"\x1f\x8b" + b"\0" * 100, **gzipped)
 
 
@@ -426,9 +502,23 @@ def parquet_rows(count):
 def tokens(strike):
     """Writing without the token, or with something like it."""
     body = json.dumps({"documents": [{"name": "intruder", "text": "not to be added at all"}]})
-    guesses = ["", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "*", "null", f"{TOKEN} {TOKEN}", TOKEN.encode().hex()]
+    guesses = [
+        "",
+        TOKEN[:-1],
+        TOKEN + "x",
+        TOKEN.upper(),
+        "*",
+        "null",
+        f"{TOKEN} {TOKEN}",
+        TOKEN.encode().hex(),
+    ]
     headers = [{"Authorization": f"Bearer {guess}"} for guess in guesses]
-    headers += [{"Authorization": TOKEN}, {"Authorization": f"Basic {TOKEN}"}, {"Cookie": f"onionskin_session={TOKEN}"}, {}]
+    headers += [
+        {"Authorization": TOKEN},
+        {"Authorization": f"Basic {TOKEN}"},
+        {"Cookie": f"onionskin_session={TOKEN}"},
+        {},
+    ]
     headers += [{"X_Token": TOKEN}, {"Proxy_Authorization": f"Bearer {TOKEN}"}]
     for header in headers:
         for path in ("/api/v1/seen/add", "/api/v1/seen/remove", f"/api/v1/seen/add?token={TOKEN}"):
@@ -437,7 +527,16 @@ def tokens(strike):
 
 def proxied(strike):
     """Reading without the token under a name that is not this machine's, as through a proxy."""
-    paths = ["/", "/search?q=a", "/metrics", "/clusters", "/api/v1/clusters", "/api/v1/openapi.json", "/report", "/downloads"]
+    paths = [
+        "/",
+        "/search?q=a",
+        "/metrics",
+        "/clusters",
+        "/api/v1/clusters",
+        "/api/v1/openapi.json",
+        "/report",
+        "/downloads",
+    ]
     paths += ["/downloads/tables/documents/0.parquet", "/documents/0", "/api/v1/seen/stats"]
     others = [{"Host": ALLOWED}, {"Host": ALLOWED, "X_Forwarded_For": "203.0.113.9"}]
     others += [{"X_Forwarded_For": "203.0.113.9"}, {"Forwarded": "for=203.0.113.9"}]
@@ -445,7 +544,9 @@ def proxied(strike):
         for path in paths:
             strike.expect({302, 303, 307, 401, 403}, "GET", path, **other)
         body = json.dumps({"documents": [{"name": "n", "text": "some words"}]})
-        strike.expect({401, 403}, "POST", "/api/v1/seen/check", body, Content_Type="application/json", **other)
+        strike.expect(
+            {401, 403}, "POST", "/api/v1/seen/check", body, Content_Type="application/json", **other
+        )
     strike.expect({200}, "GET", "/search?q=a", Host=ALLOWED, Authorization=f"Bearer {TOKEN}")
     strike.expect({200}, "GET", "/health", Host=ALLOWED)
 

@@ -11,6 +11,8 @@ from .program import MIB
 
 # What a process may take beyond its budget.
 ALLOWANCE = 64 * MIB
+# What is far too much, and would harm the machine.
+MOST = 2048 * MIB
 
 
 @dataclass(frozen=True)
@@ -32,13 +34,16 @@ def repeated(path, chunk, count):
         out.write(chunk * (count % per))
 
 
-# Generators: (folder, rng, scale) writes into `folder`/in and says what is there. The scale is 1 in the large run.
+# Generators: (folder, rng, scale) writes inputs and says what is in them. The scale is 1 or less in
+# the large run.
 
 
 def warc_good(folder, rng, scale):
     """One gzip member of millions of tiny records."""
     count = int(2_000_000 * scale)
-    record = payloads.warc_record("resource", {"WARC-Target-URI": "http://a/", "Content-Type": "text/plain"}, b"a b c")
+    record = payloads.warc_record(
+        "resource", {"WARC-Target-URI": "http://a/", "Content-Type": "text/plain"}, b"a b c"
+    )
     (folder / "good.warc.gz").write_bytes(payloads.gzipped(record, count))
     return Expected(records=count)
 
@@ -46,7 +51,9 @@ def warc_good(folder, rng, scale):
 def warc_broken(folder, rng, scale):
     """One gzip member of millions of broken records."""
     count = int(4_000_000 * scale)
-    record = rng.choice([b"WARC/1.0\r\n\r\n\r\n\r\n", b"WARC/1.1\r\nContent-Length: x\r\n\r\n\r\n\r\n", b"junk\r\n\r\n"])
+    record = rng.choice(
+        [b"WARC/1.0\r\n\r\n\r\n\r\n", b"WARC/1.1\r\nContent-Length: x\r\n\r\n\r\n\r\n", b"junk\r\n\r\n"]
+    )
     (folder / "broken.warc.gz").write_bytes(payloads.gzipped(record, count))
     return Expected()
 
@@ -55,7 +62,10 @@ def warc_members(folder, rng, scale):
     """Millions of empty gzip members between two pages."""
     count = int(1_000_000 * scale)
     member = gzip.compress(b"", mtime=0)
-    first, last = (gzip.compress(response(f"http://{name}.org/", page(f"the {name} page")), mtime=0) for name in ("first", "last"))
+    first, last = (
+        gzip.compress(response(f"http://{name}.org/", page(f"the {name} page")), mtime=0)
+        for name in ("first", "last")
+    )
     (folder / "members.warc.gz").write_bytes(first + member * count + last)
     return Expected(documents=2)
 
@@ -65,13 +75,24 @@ def warc_headers(folder, rng, scale):
     size = int(60_000_000 * scale)
     field = {"WARC-Target-URI": "http://a/", "X-Long": "h" * size, "Content-Type": "text/plain"}
     record = payloads.warc_record("resource", field, b"short text here")
-    (folder / "headers.warc.gz").write_bytes(gzip.compress(record, 1) + gzip.compress(response("http://b/", page("a sound page")), 1))
+    (folder / "headers.warc.gz").write_bytes(
+        gzip.compress(record, 1) + gzip.compress(response("http://b/", page("a sound page")), 1)
+    )
     return Expected()
 
 
 def encoded_pages(folder, rng, scale):
     """Crawled pages whose bodies are compressed, once or in layers."""
-    kinds = [["gzip"], ["deflate"], ["raw-deflate"], ["br"], ["zstd"], ["gzip", "gzip"], ["br", "gzip"], ["gzip", "br", "gzip"]]
+    kinds = [
+        ["gzip"],
+        ["deflate"],
+        ["raw-deflate"],
+        ["br"],
+        ["zstd"],
+        ["gzip", "gzip"],
+        ["br", "gzip"],
+        ["gzip", "br", "gzip"],
+    ]
     chosen = [rng.choice(kinds) for _ in range(8)]
     body = page("bomb ").encode() + b"word " * int(11_000_000 * scale)
     made = {}
@@ -97,7 +118,9 @@ def many_encoded(folder, rng, scale):
 def zstd_window(folder, rng, scale):
     """zstd frames that want windows of up to 2 GiB, and runs of one byte."""
     for number, log in enumerate((27, 30, 31)):
-        (folder / f"window{number}.jsonl.zst").write_bytes(payloads.zstd_window(log, json_line(text="a b c d")))
+        (folder / f"window{number}.jsonl.zst").write_bytes(
+            payloads.zstd_window(log, json_line(text="a b c d"))
+        )
     (folder / "runs.jsonl.zst").write_bytes(payloads.zstd_runs(int(1_000_000_000 * scale)))
     return Expected()
 
@@ -106,7 +129,10 @@ def zstd_bodies(folder, rng, scale):
     """Crawled pages in zstd frames with large windows, and in runs of one byte."""
     bodies = [payloads.zstd_window(log, page("small").encode()) for log in (24, 27, 31)]
     bodies += [payloads.zstd_runs(int(2_000_000_000 * scale))] * 3
-    records = [response(f"http://z{number}.org/", body, Content_Encoding="zstd") for number, body in enumerate(bodies)]
+    records = [
+        response(f"http://z{number}.org/", body, Content_Encoding="zstd")
+        for number, body in enumerate(bodies)
+    ]
     (folder / "zstd.warc").write_bytes(b"".join(records))
     return Expected(records=len(records))
 
@@ -147,7 +173,11 @@ def jsonl_tiny(folder, rng, scale):
 def jsonl_short(folder, rng, scale):
     """Millions of lines of a few words each."""
     count = int(1_000_000 * scale)
-    repeated(folder / "short.jsonl", json_line(text="one two three four five six seven eight nine ten eleven twelve"), count)
+    repeated(
+        folder / "short.jsonl",
+        json_line(text="one two three four five six seven eight nine ten eleven twelve"),
+        count,
+    )
     return Expected(records=count, documents=count)
 
 
@@ -212,11 +242,18 @@ def pdf_flate(folder, rng, scale):
 
 def pdf_predictor(folder, rng, scale):
     """PDFs whose predictors, widths and tables of objects are made up."""
-    for number, (columns, predictor) in enumerate([(2_000_000_000, 15), (2_147_483_647, 12), (1 << 40, 2), (0, 10)]):
-        parms = b"/Filter /FlateDecode /DecodeParms << /Predictor %d /Columns %d /Colors 32 /BitsPerComponent 16 >>" % (predictor, columns)
+    for number, (columns, predictor) in enumerate(
+        [(2_000_000_000, 15), (2_147_483_647, 12), (1 << 40, 2), (0, 10)]
+    ):
+        parms = (
+            b"/Filter /FlateDecode /DecodeParms << /Predictor %d /Columns %d /Colors 32 /BitsPerComponent 16 >>"
+            % (predictor, columns)
+        )
         content = payloads.stream(payloads.flated(b"\2" + b"word " * 2000, 20), parms)
         (folder / f"predictor{number}.pdf").write_bytes(payloads.pdf_page([content]))
-    kids = payloads.pdf([b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 999999999 >>"])
+    kids = payloads.pdf(
+        [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 999999999 >>"]
+    )
     (folder / "loop.pdf").write_bytes(kids)
     return Expected(records=5)
 
@@ -225,11 +262,15 @@ def office_bombs(folder, rng, scale):
     """Office files whose parts unpack to gigabytes, or whose entities do."""
     size = int(1000 * scale)
     (folder / "spaces.docx").write_bytes(payloads.docx(b" " * MIB, size))
-    (folder / "runs.docx").write_bytes(payloads.docx(b"<w:r><w:t>word </w:t></w:r>" * 20_000, max(1, size // 4)))
+    (folder / "runs.docx").write_bytes(
+        payloads.docx(b"<w:r><w:t>word </w:t></w:r>" * 20_000, max(1, size // 4))
+    )
     (folder / "deep.docx").write_bytes(payloads.docx(b"<w:p>" * 200_000, max(1, size // 20)))
-    lol = b"<!DOCTYPE lolz [<!ENTITY a0 \"lol\">" + b"".join(
-        b'<!ENTITY a%d "%s">' % (level, b"&a%d;" % (level - 1) * 10) for level in range(1, 12)
-    ) + b"]>"
+    lol = (
+        b'<!DOCTYPE lolz [<!ENTITY a0 "lol">'
+        + b"".join(b'<!ENTITY a%d "%s">' % (level, b"&a%d;" % (level - 1) * 10) for level in range(1, 12))
+        + b"]>"
+    )
     (folder / "lol.docx").write_bytes(payloads.docx(b"<w:r><w:t>&a11;</w:t></w:r>", 1, lol))
     secret = b'<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]>'
     (folder / "outside.docx").write_bytes(payloads.docx(b"<w:r><w:t>&e;</w:t></w:r>", 1, secret))
@@ -250,7 +291,9 @@ def html_nesting(folder, rng, scale):
     count = int(5_000_000 * scale)
     bodies = {
         "nested": b"<div>" * count + b"end of it",
-        "attributes": b"<p " + b" ".join(b"a%d=1" % number for number in range(count // 5)) + b">some words</p>",
+        "attributes": b"<p "
+        + b" ".join(b"a%d=1" % number for number in range(count // 5))
+        + b">some words</p>",
         "attribute": b'<p title="' + b"t" * (8 * count) + b'">some words</p>',
         "entities": b"<p>" + b"&amp;&#x41;&notit;" * (count // 2),
         "comments": b"<!--" * count + b"words",
@@ -266,11 +309,20 @@ def links(folder, rng, scale):
     """Pages of half a million links, long URLs, and a base that is one."""
     count = int(500_000 * scale)
     many = "".join(f'<a href="/p{number}">{number}</a>' for number in range(count))
-    long = "".join(f'<a href="http://h.org/{"x" * size}">l</a>' for size in (2_000, 100_000, int(20_000_000 * scale)))
-    hosts = "".join(f'<a href="http://h{number}.example{number % 977}.org/">h</a>' for number in range(count // 5))
+    long = "".join(
+        f'<a href="http://h.org/{"x" * size}">l</a>' for size in (2_000, 100_000, int(20_000_000 * scale))
+    )
+    hosts = "".join(
+        f'<a href="http://h{number}.example{number % 977}.org/">h</a>' for number in range(count // 5)
+    )
     base = f'<base href="http://{"b" * int(2_000_000 * scale)}/">' + '<a href="x">x</a>' * 200
-    records = [response(f"http://links{number}.org/", page(body)) for number, body in enumerate((many, long, hosts, base))]
-    records.append(response("http://" + "u" * int(5_000_000 * scale) + ".org/", page("a long URL of its own")))
+    records = [
+        response(f"http://links{number}.org/", page(body))
+        for number, body in enumerate((many, long, hosts, base))
+    ]
+    records.append(
+        response("http://" + "u" * int(5_000_000 * scale) + ".org/", page("a long URL of its own"))
+    )
     (folder / "links.warc").write_bytes(b"".join(records))
     return Expected(records=len(records))
 
@@ -286,7 +338,10 @@ def nuls_and_charsets(folder, rng, scale):
         ("text/html", b'<meta charset="shift_jis">' + b"\x81\x40\xff" * (size // 3)),
         ("text/plain; charset=gb18030", b"\x81\x30\x81\x30" * (size // 4)),
     ]
-    records = [response(f"http://c{number}.org/", body, content_type=kind) for number, (kind, body) in enumerate(bodies)]
+    records = [
+        response(f"http://c{number}.org/", body, content_type=kind)
+        for number, (kind, body) in enumerate(bodies)
+    ]
     (folder / "charsets.warc").write_bytes(b"".join(records))
     return Expected(records=len(records))
 
@@ -296,7 +351,9 @@ def many_hosts(folder, rng, scale):
     count = int(300_000 * scale)
     with (folder / "hosts.jsonl").open("wb") as out:
         for number in range(count):
-            out.write(b'{"text":"some words of it","url":"http://h%d.example%d.org/"}\n' % (number, number % 1000))
+            out.write(
+                b'{"text":"some words of it","url":"http://h%d.example%d.org/"}\n' % (number, number % 1000)
+            )
     return Expected(records=count)
 
 
@@ -348,6 +405,7 @@ GENERATORS = [
 class Bombs(suite.Part):
     name = "bombs"
     small, large, share = len(GENERATORS), 300, 6
+    # Some inputs take a few hundred megabytes of disk while they are made.
 
     def prepare(self):
         self.least = self._least()
@@ -355,7 +413,9 @@ class Bombs(suite.Part):
     def _least(self):
         """The least memory of a scan, from what it says when it is given less."""
         (self.workshop.folder / "small.jsonl").write_bytes(json_line(text="a few words"))
-        refused = self.workshop.run("scan", "small.jsonl", "-o", "refused", "--memory", "1M", folder=self.workshop.folder)
+        refused = self.workshop.run(
+            "scan", "small.jsonl", "-o", "refused", "--memory", "1M", folder=self.workshop.folder
+        )
         found = re.search(r"at least (\d+) ?([KMG])i?B?", refused.stderr)
         if refused.code != 2 or not found:
             raise RuntimeError(f"`{refused.command()}` exits {refused.code}: {refused.stderr}")
@@ -368,14 +428,29 @@ class Bombs(suite.Part):
         budget = rng.choice([self.least, self.least, 2 * self.least, 4 * self.least, self.least // 2])
         threads = rng.choice([1, 2, 2, 6])
         scale = rng.choice([1, 0.5, 0.1]) if self.workshop.is_large else 0.05
-        verdict = suite.Verdict(f"{generate.__name__} at scale {scale} with {budget // MIB}M and {threads} threads")
+        verdict = suite.Verdict(
+            f"{generate.__name__} at scale {scale} with {budget // MIB}M and {threads} threads"
+        )
         verdict.counts["scans"] += 1
         inputs = folder / "in"
         inputs.mkdir()
         expected = generate(inputs, rng, scale)
-        asked = ["scan", "in", "-o", "atlas", "--json", "-q", "--memory", f"{budget // MIB}M", "--threads", threads]
+        asked = [
+            "scan",
+            "in",
+            "-o",
+            "atlas",
+            "--json",
+            "-q",
+            "--memory",
+            f"{budget // MIB}M",
+            "--threads",
+            threads,
+        ]
         limit = 180 if self.workshop.is_large else 90
-        outcome = self.workshop.run(*asked, *expected.options, folder=folder, timeout=limit, measured=True)
+        outcome = self.workshop.run(
+            *asked, *expected.options, folder=folder, timeout=limit, most_memory=max(4 * budget, MOST)
+        )
         self._judge(verdict, outcome, expected, budget)
         return verdict
 
@@ -383,10 +458,14 @@ class Bombs(suite.Part):
         if trouble := outcome.trouble():
             verdict.problems.append(trouble)
         if outcome.peak > budget + ALLOWANCE:
-            verdict.problems.append(f"peak memory {outcome.peak / MIB:.0f} MiB with a budget of {budget // MIB} MiB")
+            verdict.problems.append(
+                f"peak memory {outcome.peak / MIB:.0f} MiB with a budget of {budget // MIB} MiB"
+            )
         if budget < self.least:
             ok = outcome.code == 2 and "at least" in outcome.stderr
-            verdict.expect(ok, f"too little memory is not refused: exit {outcome.code}, {outcome.last_words()}")
+            verdict.expect(
+                ok, f"too little memory is not refused: exit {outcome.code}, {outcome.last_words()}"
+            )
             return
         if outcome.trouble():
             return
@@ -399,7 +478,13 @@ class Bombs(suite.Part):
         counted = told["documents"] + bad + sum(told["skipped"].values())
         said = f"{told['documents']:,} documents, bad {told['bad_records']}, skipped {told['skipped']}"
         if expected.records is not None:
-            verdict.expect(counted == expected.records, f"{expected.records:,} records were there, {counted:,} are counted: {said}")
+            verdict.expect(
+                counted == expected.records,
+                f"{expected.records:,} records were there, {counted:,} are counted: {said}",
+            )
         if expected.documents is not None:
-            verdict.expect(told["documents"] == expected.documents, f"{expected.documents:,} documents were there: {said}")
+            verdict.expect(
+                told["documents"] == expected.documents,
+                f"{expected.documents:,} documents were there: {said}",
+            )
         verdict.expect(counted > 0, f"nothing is counted: {said}")

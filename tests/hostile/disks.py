@@ -34,7 +34,9 @@ class Disk:
     def grow(self):
         """Makes room."""
         if self.mounted:
-            subprocess.run(["mount", "-o", "remount,size=2g", str(self.folder)], check=True, capture_output=True)
+            subprocess.run(
+                ["mount", "-o", "remount,size=2g", str(self.folder)], check=True, capture_output=True
+            )
 
     @property
     def kind(self):
@@ -44,7 +46,8 @@ class Disk:
 def _mount(folder, size):
     with contextlib.suppress(OSError):
         done = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", f"size={max(size, 65536)}", "onionskin-hostile", str(folder)], capture_output=True
+            ["mount", "-t", "tmpfs", "-o", f"size={max(size, 65536)}", "onionskin-hostile", str(folder)],
+            capture_output=True,
         )
         return done.returncode == 0
     return False
@@ -59,7 +62,10 @@ class Disks(suite.Part):
         self.sound.mkdir()
         webs.make_inputs(self.workshop, self.sound, 600 if self.workshop.is_large else 400, 400)
         self.workshop.must("scan", "in", "-o", "scanned", "-q", folder=self.sound)
-        for name, before, words in [("searched", "scanned", ["similar"]), ("collected", "searched", ["collections"])]:
+        for name, before, words in [
+            ("searched", "scanned", ["similar"]),
+            ("collected", "searched", ["collections"]),
+        ]:
             webs.copy_tree(self.sound / before, self.sound / name)
             self.workshop.must(*words, name, "-q", folder=self.sound)
         (self.sound / "many.jsonl").write_text("".join(webs.documents(self.workshop.seed, 1500)))
@@ -83,7 +89,9 @@ class Disks(suite.Part):
         shutil.copyfile(self.sound / "many.jsonl", folder / "many.jsonl")
         if before:
             inside = "disk/atlas" in arguments
-            shutil.copytree(self.sound / before, folder / ("disk/atlas" if inside else "atlas"), dirs_exist_ok=True)
+            shutil.copytree(
+                self.sound / before, folder / ("disk/atlas" if inside else "atlas"), dirs_exist_ok=True
+            )
 
     def _whole(self, name):
         """What a job makes with room enough: files, their size, and the size of what was there before."""
@@ -154,11 +162,18 @@ class Disks(suite.Part):
         verdict = suite.Verdict("standard output is full")
         verdict.counts["full outputs"] += 1
         self._place("stdout", folder)
-        for arguments in (["avoid", "atlas", "--format", "json"], ["collections", "atlas", "--show"], ["verify", "atlas"]):
+        for arguments in (
+            ["avoid", "atlas", "--format", "json"],
+            ["collections", "atlas", "--show"],
+            ["verify", "atlas"],
+        ):
             with open("/dev/full", "wb") as full:
                 outcome = self.workshop.run(*arguments, folder=folder, stdout=full)
             verdict.expect(not outcome.trouble(), f"`{outcome.command()}`: {outcome.trouble()}")
-            verdict.expect(outcome.code == 2, f"`{outcome.command()}` exits {outcome.code} although nobody got its answer")
+            verdict.expect(
+                outcome.code == 2,
+                f"`{outcome.command()}` exits {outcome.code} although nobody got its answer",
+            )
         return verdict
 
 

@@ -49,7 +49,11 @@ class Bench:
 
 def lost_catalogue(bench):
     """An index whose catalogue is lost is damaged, not empty"""
-    for command in ("seen add-if-new index few.jsonl", "seen add index few.jsonl", "seen check index few.jsonl"):
+    for command in (
+        "seen add-if-new index few.jsonl",
+        "seen add index few.jsonl",
+        "seen check index few.jsonl",
+    ):
         folder = suite.empty(bench.folder)
         webs.make_index(bench.workshop, folder)
         bench.write("few.jsonl", "".join(webs.documents(99, 3)))
@@ -61,7 +65,9 @@ def lost_catalogue(bench):
         left = sorted(path.name for path in (folder / "index").iterdir())
         bench.expect(set(names) <= set(left), f"`{refused.command()}` removes {set(names) - set(left)}")
         repaired = bench.run("seen verify index --repair")
-        bench.expect(repaired.code in (0, 1), f"`{repaired.command()}` exits {repaired.code}: {repaired.last_words()}")
+        bench.expect(
+            repaired.code in (0, 1), f"`{repaired.command()}` exits {repaired.code}: {repaired.last_words()}"
+        )
         after = bench.run("seen check index all.jsonl --json").stdout
         bench.expect(after == before, "the repaired index answers differently")
 
@@ -77,7 +83,11 @@ def middle_of_the_log(bench):
         # Behind the head of the batch, in what was acknowledged.
         data[min(start + 16 + bench.rng.randrange(60), starts[number + 1] - 1)] ^= 1 << bench.rng.randrange(8)
         log.write_bytes(data)
-        for command, code in (("seen check index all.jsonl", 2), ("seen stats index", 2), ("seen verify index", 1)):
+        for command, code in (
+            ("seen check index all.jsonl", 2),
+            ("seen stats index", 2),
+            ("seen verify index", 1),
+        ):
             outcome = bench.run(command)
             bench.expect(outcome.code == code, f"batch {number}: `{outcome.command()}` exits {outcome.code}")
 
@@ -101,9 +111,13 @@ def vanished_input(bench):
         bench.expect(not outcome.trouble(), f"{cut}: {outcome.trouble()}")
         if outcome.code == 0:
             told = json.loads(outcome.stdout)
-            bench.expect(told["documents"] == count, f"{cut}: {told['documents']} of {count} documents, and exit 0")
+            bench.expect(
+                told["documents"] == count, f"{cut}: {told['documents']} of {count} documents, and exit 0"
+            )
         else:
-            bench.expect("a.jsonl" in outcome.stderr, f"{cut}: does not name the file: {outcome.last_words()}")
+            bench.expect(
+                "a.jsonl" in outcome.stderr, f"{cut}: does not name the file: {outcome.last_words()}"
+            )
 
 
 def broken_row_group(bench):
@@ -119,7 +133,9 @@ def broken_row_group(bench):
     path.write_bytes(data)
     outcome, told = bench.scanned("in")
     if told:
-        bench.expect(bench.counted(told) == 2500, f"2,500 rows were there: {told['documents']}, {told['bad_records']}")
+        bench.expect(
+            bench.counted(told) == 2500, f"2,500 rows were there: {told['documents']}, {told['bad_records']}"
+        )
     else:
         bench.expect("a.parquet" in outcome.stderr, outcome.last_words())
 
@@ -141,7 +157,10 @@ def unreadable_file(bench):
         said = outcome.stderr + outcome.stdout.decode()
         bench.expect("b2.html" in said, "the unreadable file is not named")
     strict = bench.run("scan in -o strict --strict", *more)
-    bench.expect(strict.code == 2 and "b2.html" in strict.stderr, f"--strict: exit {strict.code}, {strict.last_words()}")
+    bench.expect(
+        strict.code == 2 and "b2.html" in strict.stderr,
+        f"--strict: exit {strict.code}, {strict.last_words()}",
+    )
 
 
 def links_out_of_a_folder(bench):
@@ -171,7 +190,11 @@ def changed_input(bench):
     bench.write("in.jsonl", "".join(rows))
     outcome = bench.run("dedup atlas -o out --shards all")
     if outcome.code == 0:
-        kept = {json.loads(row)["text"] for path in (bench.folder / "out/shards").rglob("*.jsonl") for row in path.open()}
+        kept = {
+            json.loads(row)["text"]
+            for path in (bench.folder / "out/shards").rglob("*.jsonl")
+            for row in path.open()
+        }
         bench.expect(len(kept) == 50, f"{len(kept)} of 50 texts are left, and exit 0")
     else:
         bench.expect("in.jsonl" in outcome.stderr, f"does not name the input: {outcome.last_words()}")
@@ -225,7 +248,10 @@ def nul_bytes(bench):
     bench.write("in/c.jsonl", b'{"text":"before"}\n\0\n{"text":"after"}\n')
     outcome, told = bench.scanned("in")
     if bench.expect(told is not None, outcome.last_words()):
-        bench.expect(bench.counted(told) >= 4, f"4 records were there: {told['documents']}, {told['bad_records']}, {told['skipped']}")
+        bench.expect(
+            bench.counted(told) >= 4,
+            f"4 records were there: {told['documents']}, {told['bad_records']}, {told['skipped']}",
+        )
         said = outcome.stdout.decode() + outcome.stderr
         read = told["documents"] >= 4
         bench.expect(read or "b.html" in said or "c.jsonl" in said, "no name of what was passed over")
@@ -242,7 +268,10 @@ def unbalanced_quote(bench):
 
 def pretty_json(bench):
     """A JSON array over many lines is read or refused, never passed over"""
-    bench.write("pretty.json", json.dumps([{"id": "a", "text": "some words"}, {"id": "b", "text": "more words"}], indent=2))
+    bench.write(
+        "pretty.json",
+        json.dumps([{"id": "a", "text": "some words"}, {"id": "b", "text": "more words"}], indent=2),
+    )
     outcome, told = bench.scanned("pretty.json")
     read = told is not None and told["documents"] == 2
     bench.expect(read or outcome.code != 0, "no document, and exit 0")
@@ -250,7 +279,10 @@ def pretty_json(bench):
     bench.write("in/a.html", page("some words"))
     outcome, told = bench.scanned("in", "--overwrite")
     if told:
-        bench.expect(bench.counted(told) >= 2, f"the file is not counted in a folder: {told['bad_records']}, {told['skipped']}")
+        bench.expect(
+            bench.counted(told) >= 2,
+            f"the file is not counted in a folder: {told['bad_records']}, {told['skipped']}",
+        )
 
 
 def many_links(bench):
@@ -261,7 +293,10 @@ def many_links(bench):
     if bench.expect(told is not None, outcome.last_words()):
         said = outcome.stdout.decode() + outcome.stderr
         dropped = 143_217 - told["links_found"]
-        bench.expect(dropped == 0 or str(dropped) in said.replace(",", ""), f"{dropped} links are dropped without a word")
+        bench.expect(
+            dropped == 0 or str(dropped) in said.replace(",", ""),
+            f"{dropped} links are dropped without a word",
+        )
 
 
 def escapes(bench):
@@ -271,7 +306,13 @@ def escapes(bench):
     texts = webs.words(bench.rng, 60)
     records = [response(f"http://h{at}.org/x", f"<title>{title}</title><p>{texts}") for at in range(6)]
     bench.write("in/crawl.warc", b"".join(records))
-    for line in ("run in -o atlas", "collections atlas --show --noise", "explain atlas 1 2", "explain atlas cluster:0", "scan in/nothing\x1b[31m -o x"):
+    for line in (
+        "run in -o atlas",
+        "collections atlas --show --noise",
+        "explain atlas 1 2",
+        "explain atlas cluster:0",
+        "scan in/nothing\x1b[31m -o x",
+    ):
         outcome = bench.run(line)
         said = outcome.stdout.decode(errors="replace") + outcome.stderr
         raw = sorted({character for character in said if character in "\x1b\x07\u202e\u2066"})
@@ -282,13 +323,19 @@ def passwords(bench):
     """User names and passwords of URLs are not copied into lists and tables"""
     records = []
     texts = [webs.words(bench.rng, 80) for _ in range(15)]
-    for root in ("http://user:hunter2@www.famous.org/", "http://mirror.com/", "http://user:hunter2@other.com/"):
+    for root in (
+        "http://user:hunter2@www.famous.org/",
+        "http://mirror.com/",
+        "http://user:hunter2@other.com/",
+    ):
         for number, text in enumerate(texts):
             links = "".join(f'<a href="/p{at}.html">{at}</a>' for at in range(15))
             records.append(response(f"{root}p{number}.html" if number else root, page(f"{text} {links}")))
     for number in range(5):
         link = '<a href="http://user:hunter2@www.famous.org/">see</a>'
-        records.append(response(f"http://voter.example-{number}.net/", page(webs.words(bench.rng, 80) + link)))
+        records.append(
+            response(f"http://voter.example-{number}.net/", page(webs.words(bench.rng, 80) + link))
+        )
     bench.write("crawl.warc", b"".join(records))
     bench.must("run crawl.warc -o atlas -q")
     bench.must("avoid atlas -o lists -q")
@@ -309,13 +356,25 @@ def least_memory(bench):
     """Every command refuses a budget below its least, and says it"""
     bench.write("in.jsonl", "".join(webs.documents(1, 200)))
     bench.must("run in.jsonl -o atlas -q")
-    for line in ("scan in.jsonl -o other", "similar atlas", "collections atlas", "report atlas -o out", "dedup atlas -o kept"):
+    for line in (
+        "scan in.jsonl -o other",
+        "similar atlas",
+        "collections atlas",
+        "report atlas -o out",
+        "dedup atlas -o kept",
+    ):
         start = time.monotonic()
         outcome = bench.run(line, "--memory", "1M")
-        bench.expect(outcome.code == 2 and "at least" in outcome.stderr, f"`{line}` with 1M: exit {outcome.code}, {outcome.last_words()}")
+        bench.expect(
+            outcome.code == 2 and "at least" in outcome.stderr,
+            f"`{line}` with 1M: exit {outcome.code}, {outcome.last_words()}",
+        )
         bench.expect(time.monotonic() - start < 5, f"`{line}` takes long to refuse 1M")
     served = bench.run("serve atlas --listen 127.0.0.1:0 --memory 1M", timeout=10)
-    bench.expect(served.code == 2 and "at least" in served.stderr, f"`serve` with 1M: exit {served.code}, {served.last_words()}")
+    bench.expect(
+        served.code == 2 and "at least" in served.stderr,
+        f"`serve` with 1M: exit {served.code}, {served.last_words()}",
+    )
 
 
 FINDINGS = [

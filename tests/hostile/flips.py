@@ -97,7 +97,7 @@ def spelled(value):
 
 class Flips(suite.Part):
     name = "flips"
-    small, large, share = 24, 2000, 8
+    small, large, share = 60, 2000, 10
 
     def prepare(self):
         self.sound = self.workshop.folder / "sound"
@@ -145,7 +145,9 @@ class Flips(suite.Part):
                     answers.append(answer)
                 shutil.rmtree(folder)
             if isinstance(asked, str):
-                steady = {path: answer for path, answer in answers[0].items() if answers[1].get(path) == answer}
+                steady = {
+                    path: answer for path, answer in answers[0].items() if answers[1].get(path) == answer
+                }
                 if len(steady) < len(answers[0]) - 1:
                     raise RuntimeError(f"`{asked}` answers differently each time")
                 found[asked] = steady
@@ -243,11 +245,15 @@ class Flips(suite.Part):
         if (answer.code, answer.lines) != (sound.code, sound.lines):
             lost = self._lost(target, done)
             if not (lost and only_lost(answer.lines, sound.lines, lost)):
-                verdict.problems.append(f"{what} answers something else: {difference(answer.lines, sound.lines)}")
+                verdict.problems.append(
+                    f"{what} answers something else: {difference(answer.lines, sound.lines)}"
+                )
                 return
         wrong = sorted(set(sound.files) - set(answer.files))
         if wrong and outcome.code == 0:
-            verdict.problems.append(f"{what} writes something else: {', '.join(name for name, _ in wrong[:6])}")
+            verdict.problems.append(
+                f"{what} writes something else: {', '.join(name for name, _ in wrong[:6])}"
+            )
 
     @staticmethod
     def _is_checked(target):

@@ -16,7 +16,7 @@ class Kills(suite.Part):
 
     name = "kills"
     # Some kills come too late; so many cases have 300 that land.
-    small, large, share = 7, 140, 4
+    small, large, share = 7, 140, 3
 
     def prepare(self):
         self.sound = self.workshop.folder / "sound"
@@ -47,7 +47,11 @@ class Kills(suite.Part):
             "similar": (["scanned"], ["similar", "atlas", "-q"], "atlas"),
             "collections": (["searched"], ["collections", "atlas", "-q"], "atlas"),
             "dedup": (["collected"], ["dedup", "atlas", "-o", "out", "--shards", "all", "-q"], "out"),
-            "add-if-new": ([], ["seen", "add-if-new", "index", "many.jsonl", "--batch", "40", "--json"], "index"),
+            "add-if-new": (
+                [],
+                ["seen", "add-if-new", "index", "many.jsonl", "--batch", "40", "--json"],
+                "index",
+            ),
             "compact": (["filled"], ["seen", "compact", "index", "-q"], "index"),
         }
         self.whole = {name: self._whole(name) for name in self.jobs}
@@ -74,7 +78,9 @@ class Kills(suite.Part):
 
     def _check(self, folder):
         """What an index says of every document: new, near or exact, and of which."""
-        outcome = self.workshop.must("seen", "check", "index", "many.jsonl", "--json", folder=folder, timeout=300)
+        outcome = self.workshop.must(
+            "seen", "check", "index", "many.jsonl", "--json", folder=folder, timeout=300
+        )
         return [json.loads(line) for line in outcome.stdout.splitlines()]
 
     def case(self, number, folder):
@@ -99,7 +105,9 @@ class Kills(suite.Part):
                 if name in ("dedup", "scan", "run"):
                     break
         if name in ("add-if-new", "compact"):
-            self._judge_index(verdict, folder, arguments, acknowledged, checked if name == "compact" else None)
+            self._judge_index(
+                verdict, folder, arguments, acknowledged, checked if name == "compact" else None
+            )
         else:
             self._judge_files(verdict, folder, arguments, made, expected, landed)
         return verdict
@@ -117,7 +125,9 @@ class Kills(suite.Part):
         if landed:
             last = self.workshop.run(*arguments, folder=folder, timeout=300)
             if last.trouble() or last.code != 0:
-                verdict.problems.append(f"`{last.command()}` does not resume: {last.trouble() or last.last_words()}")
+                verdict.problems.append(
+                    f"`{last.command()}` does not resume: {last.trouble() or last.last_words()}"
+                )
                 return
         found = webs.digest(folder / made, place=folder)
         wrong = sorted(name for name in expected if found.get(name) != expected[name])
@@ -133,7 +143,9 @@ class Kills(suite.Part):
             verdict.expect(not lost, f"{len(lost)} acknowledged documents are lost, as {lost[:5]}")
         last = self.workshop.run(*arguments, folder=folder, timeout=300)
         if last.trouble() or last.code != 0:
-            verdict.problems.append(f"`{last.command()}` does not resume: {last.trouble() or last.last_words()}")
+            verdict.problems.append(
+                f"`{last.command()}` does not resume: {last.trouble() or last.last_words()}"
+            )
             return
         answers = self._check(folder)
         new = [answer["name"] for answer in answers if answer["status"] == "new"]

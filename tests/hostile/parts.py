@@ -1,4 +1,4 @@
-"""All parts, in the order in which they are run."""
+"""All parts, in the order in which they are run: those that end by themselves come first."""
 
 from .bombs import Bombs
 from .crafted import Crafted
@@ -9,4 +9,4 @@ from .kills import Kills
 from .traffic import Requests
 from .trust import Trust
 
-PARTS = {part.name: part for part in (Findings, Trust, Disks, Flips, Crafted, Kills, Requests, Bombs)}
+PARTS = {part.name: part for part in (Findings, Trust, Disks, Crafted, Flips, Kills, Requests, Bombs)}

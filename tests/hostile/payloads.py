@@ -177,9 +177,16 @@ def parquet(path, texts, rows, *, row_group=None, dictionary=True, page_bytes=No
     while left > 0:
         columns.append(part.slice(0, min(left, len(part))))
         left -= len(columns[-1])
-    table = pa.table({"text": pa.chunked_array(columns).cast(pa.string()) if dictionary else pa.chunked_array(columns)})
+    table = pa.table(
+        {"text": pa.chunked_array(columns).cast(pa.string()) if dictionary else pa.chunked_array(columns)}
+    )
     pq.write_table(
-        table, path, row_group_size=group, use_dictionary=dictionary, compression=compression, data_page_size=page_bytes
+        table,
+        path,
+        row_group_size=group,
+        use_dictionary=dictionary,
+        compression=compression,
+        data_page_size=page_bytes,
     )
 
 

@@ -45,8 +45,12 @@ def ask(host, port, token, word, number):
         if number % 3:
             connection.request("GET", f"/search?q={word}", headers=headers)
         else:
-            body = json.dumps({"documents": [{"name": "probe", "text": f"{word} and a few words more {number}"}]})
-            connection.request("POST", "/api/v1/seen/check", body, {**headers, "Content-Type": "application/json"})
+            body = json.dumps(
+                {"documents": [{"name": "probe", "text": f"{word} and a few words more {number}"}]}
+            )
+            connection.request(
+                "POST", "/api/v1/seen/check", body, {**headers, "Content-Type": "application/json"}
+            )
         answer = connection.getresponse()
         answer.read()
         return time.monotonic() - start, answer.status

@@ -29,9 +29,13 @@ class Outcome:
     timed_out: bool
     # Peak memory of the whole process tree in bytes; 0 when it was not measured.
     peak: int = 0
+    # Ended because it took more memory than the machine can give to a test.
+    too_large: bool = False
 
     def trouble(self):
         """What no input may ever cause, or None."""
+        if self.too_large:
+            return f"stopped when it had {self.peak / MIB:.0f} MiB of memory"
         if self.timed_out:
             return f"no end within {self.seconds:.0f} s"
         if self.code == 101 or "panicked at" in self.stderr:
@@ -65,12 +69,14 @@ def environment():
 class Running:
     """A started program. It and everything that it started ends with the `with` block."""
 
-    def __init__(self, binary, arguments, folder, *, stdin=None, stdout=None, measured=False, wrapper=()):
+    def __init__(self, binary, arguments, folder, *, stdin=None, stdout=None, most_memory=None, wrapper=()):
         self.arguments = tuple(map(str, arguments))
         self._out = stdout if stdout is not None else tempfile.TemporaryFile()
         self._own_out = stdout is None
         self._err = tempfile.TemporaryFile()
-        self._measured = measured
+        # Memory is measured where there is a limit, beyond which the program is killed.
+        self._most_memory = most_memory
+        self._too_large = False
         self._seen = {}
         self._total = 0
         self._usage = 0
@@ -122,12 +128,14 @@ class Running:
         if self._code is not None:
             return True
         deadline = time.monotonic() + seconds
+        measured = self._most_memory is not None
         while True:
             left = deadline - time.monotonic()
-            if self._poll.poll(max(0.0, min(left * 1000, SAMPLE_MS) if self._measured else left * 1000)):
+            if self._poll.poll(max(0.0, min(left * 1000, SAMPLE_MS) if measured else left * 1000)):
                 break
-            if self._measured:
-                self.sample()
+            if measured and self.sample() > self._most_memory:
+                self._too_large = True
+                self.kill()
             if left <= 0:
                 return False
         # The process is a zombie here and still holds its group: nothing it started stays behind.
@@ -151,10 +159,11 @@ class Running:
 
     def peak(self):
         """The peak of the tree, as far as it was seen."""
-        if not self._measured:
+        if self._most_memory is None:
             return 0
         peak = max(self._total, *self._seen.values(), 0) if self._seen else self._total
-        # ru_maxrss begins with what this Python had when it forked; only above that it means the program.
+        # ru_maxrss begins with what this Python had when it forked. Only above that is it the
+        # program's.
         if self._usage > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024:
             peak = max(peak, self._usage)
         return peak
@@ -174,11 +183,15 @@ class Running:
             seconds=time.monotonic() - self.started,
             timed_out=timed_out,
             peak=self.peak(),
+            too_large=self._too_large,
         )
 
 
-def run(binary, arguments, folder, *, timeout=60, measured=False, stdin=None, stdout=None, wrapper=()):
-    """Runs the program to its end, or kills it after `timeout` seconds. `stdin` is bytes or None."""
+def run(binary, arguments, folder, *, timeout=60, most_memory=None, stdin=None, stdout=None, wrapper=()):
+    """Runs the program to its end, or kills it after `timeout` seconds or with more than `most_memory` bytes.
+
+    `stdin` is bytes or None. Memory is measured where `most_memory` is given.
+    """
     with contextlib.ExitStack() as stack:
         source = None
         if stdin is not None:
@@ -186,7 +199,15 @@ def run(binary, arguments, folder, *, timeout=60, measured=False, stdin=None, st
             source.write(stdin)
             source.seek(0)
         running = stack.enter_context(
-            Running(binary, arguments, folder, stdin=source, stdout=stdout, measured=measured, wrapper=wrapper)
+            Running(
+                binary,
+                arguments,
+                folder,
+                stdin=source,
+                stdout=stdout,
+                most_memory=most_memory,
+                wrapper=wrapper,
+            )
         )
         if running.wait(timeout):
             return running.outcome()

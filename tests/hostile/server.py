@@ -16,7 +16,9 @@ class NotStarted(Exception):
     """The server ended, or never said that it listens."""
 
     def __init__(self, outcome):
-        super().__init__(f"`{outcome.command()}` does not listen, exit {outcome.code}: {outcome.stderr[-500:]}")
+        super().__init__(
+            f"`{outcome.command()}` does not listen, exit {outcome.code}: {outcome.stderr[-500:]}"
+        )
         self.outcome = outcome
 
 

@@ -183,7 +183,9 @@ def report(results, seed, told=say):
                 told("    " + problem.replace("\n", "\n    "))
             if len(verdict.problems) > 8:
                 told(f"    and {len(verdict.problems) - 8} more")
-            told(f"    again: cargo xtask hostile{size} --only {result.part.name} --seed {seed} --case {number}")
+            told(
+                f"    again: cargo xtask hostile{size} --only {result.part.name} --seed {seed} --case {number}"
+            )
     return False
 
 

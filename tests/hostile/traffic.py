@@ -20,7 +20,8 @@ class Requests(suite.Part):
     """A case is an attack of many requests on a server that all cases share."""
 
     name = "requests"
-    small, large, share = len(attacks.ATTACKS) + 2, 100, 3
+    # Two rounds of all attacks are more than 5,000 requests.
+    small, large, share = len(attacks.ATTACKS) + 2, 2 * (len(attacks.ATTACKS) + 2), 2
     parallel = False
 
     def prepare(self):
@@ -63,7 +64,9 @@ class Requests(suite.Part):
             self._stop()
         if not self.server:
             arguments = ["atlas", "--seen", "index", "--allow-host", attacks.ALLOWED]
-            self.server = Server(self.workshop, self.folder, *arguments, "--memory", f"{MEMORY}M", timeout=300)
+            self.server = Server(
+                self.workshop, self.folder, *arguments, "--memory", f"{MEMORY}M", timeout=300
+            )
         return self.server
 
     def case(self, number, folder):
@@ -97,12 +100,20 @@ class Requests(suite.Part):
         )
         limit = MEMORY * MIB + ALLOWANCE
         verdict.expect(self.peak <= limit, f"memory of its own {self.peak / MIB:.0f} MiB with {MEMORY} MiB")
-        if not verdict.expect(not server.running.ended(), f"the server ended: {server.running.stderr()[-500:]}"):
+        if not verdict.expect(
+            not server.running.ended(), f"the server ended: {server.running.stderr()[-500:]}"
+        ):
             return
         verdict.expect(server.get("/health")[0] == 200, "/health is not answered")
-        verdict.expect("panicked" not in server.running.stderr(), "a panic: " + server.running.stderr()[-500:])
+        verdict.expect(
+            "panicked" not in server.running.stderr(), "a panic: " + server.running.stderr()[-500:]
+        )
         _, metrics = server.get("/metrics", Authorization=f"Bearer {TOKEN}")
-        panics = [line for line in metrics.decode().splitlines() if line.startswith("onionskin_panics") and not line.endswith(" 0")]
+        panics = [
+            line
+            for line in metrics.decode().splitlines()
+            if line.startswith("onionskin_panics") and not line.endswith(" 0")
+        ]
         verdict.expect(not panics, f"counted: {panics}")
 
     def _token_required(self, number):
@@ -112,7 +123,13 @@ class Requests(suite.Part):
         with self._other(verdict, asked) as server:
             if server:
                 strike = attacks.Strike(server, self.random(number), verdict, 1, self.big_pages)
-                for path in ("/", "/search?q=a", "/metrics", "/api/v1/clusters", "/downloads/tables/documents/0.parquet"):
+                for path in (
+                    "/",
+                    "/search?q=a",
+                    "/metrics",
+                    "/api/v1/clusters",
+                    "/downloads/tables/documents/0.parquet",
+                ):
                     strike.expect({302, 303, 307, 401, 403}, "GET", path)
                     strike.expect({200}, "GET", path, Authorization=f"Bearer {TOKEN}")
                 strike.expect({200}, "GET", "/health")
@@ -122,7 +139,9 @@ class Requests(suite.Part):
         """Adding to an index that is read only."""
         verdict = suite.Verdict("adding to an index that is read only")
         before = webs.digest(self.folder / "index")
-        with self._other(verdict, ["--seen", "index", "--seen-read-only", "--memory", f"{MEMORY}M"]) as server:
+        with self._other(
+            verdict, ["--seen", "index", "--seen-read-only", "--memory", f"{MEMORY}M"]
+        ) as server:
             if server:
                 strike = attacks.Strike(server, self.random(number), verdict, 1, self.big_pages)
                 body = json.dumps({"documents": [{"name": "x", "text": "must not be added"}]})
@@ -130,7 +149,13 @@ class Requests(suite.Part):
                 strike.expect({200}, "POST", "/api/v1/seen/check", body, **headers)
                 for _ in range(strike.many(20)):
                     strike.expect({400, 403, 404, 405, 409}, "POST", "/api/v1/seen/add", body, **headers)
-                    strike.expect({400, 403, 404, 405, 409}, "POST", "/api/v1/seen/remove", '{"names":["d2-1"]}', **headers)
+                    strike.expect(
+                        {400, 403, 404, 405, 409},
+                        "POST",
+                        "/api/v1/seen/remove",
+                        '{"names":["d2-1"]}',
+                        **headers,
+                    )
         verdict.expect(webs.digest(self.folder / "index") == before, "the index has changed")
         return verdict
 
@@ -147,4 +172,7 @@ class Requests(suite.Part):
         with server:
             yield server
             outcome = server.stop()
-            verdict.expect(not outcome.trouble() and outcome.code == 0, f"it ends with {outcome.code}: {outcome.last_words()}")
+            verdict.expect(
+                not outcome.trouble() and outcome.code == 0,
+                f"it ends with {outcome.code}: {outcome.last_words()}",
+            )

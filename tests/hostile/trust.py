@@ -22,7 +22,11 @@ class Web:
         texts = texts or [words(self.rng, 120) for _ in range(pages)]
         own = [words(self.rng, 120) for _ in range(more)]
         for number, text in enumerate(texts + own):
-            links = "".join(f'<a href="http://{root}p{at}.html">{at}</a>' for at in range(len(texts + own)) if at != number)
+            links = "".join(
+                f'<a href="http://{root}p{at}.html">{at}</a>'
+                for at in range(len(texts + own))
+                if at != number
+            )
             name = "" if number == 0 else f"p{number}.html"
             named = f'<link rel="canonical" href="http://{canonical}{name}">' if canonical else ""
             body = f"<html><head><title>Page {number}</title>{named}</head><body><p>{text}</p>{links}</body></html>"
@@ -35,7 +39,9 @@ class Web:
         """Hosts of their own text that link to the root page of a site."""
         for host in hosts:
             for number in range(pages):
-                body = page(words(self.rng, 80)).replace("</body>", f'<a href="http://{target}">see</a></body>')
+                body = page(words(self.rng, 80)).replace(
+                    "</body>", f'<a href="http://{target}">see</a></body>'
+                )
                 self.records.append(response(f"http://{host}/{number or ''}", body, date))
 
 
@@ -145,7 +151,9 @@ class Trust(suite.Part):
         records = web.records[::-1] if backwards else web.records
         (folder / "crawl.warc").write_bytes(b"".join(records))
         verdict = suite.Verdict(arrange.__doc__.split(".")[0] + (", backwards" if backwards else ""))
-        self.workshop.must("run", "crawl.warc", "-o", "atlas", "--no-report", "-q", folder=folder, timeout=120)
+        self.workshop.must(
+            "run", "crawl.warc", "-o", "atlas", "--no-report", "-q", folder=folder, timeout=120
+        )
         asked = ["avoid", "atlas", "--list", "0"]
         outcome = self.workshop.run(*asked, "--format", "json", folder=folder)
         verdict.counts["lists"] += 1
@@ -162,7 +170,9 @@ class Trust(suite.Part):
             # A list that is empty has protected nobody: here the evidence is strong.
             verdict.expect(ATTACKER in hosts, f"the mirror is not on the list: {hosts}")
         protected = self.workshop.run(*asked, "--protect", FAMOUS, "--format", "json", folder=folder)
-        if verdict.expect(protected.code == 0, f"`{protected.command()}` exits {protected.code}: {protected.last_words()}"):
+        if verdict.expect(
+            protected.code == 0, f"`{protected.command()}` exits {protected.code}: {protected.last_words()}"
+        ):
             kept = [entry["host"] for entry in json.loads(protected.stdout).get("entries", [])]
             verdict.expect(FAMOUS not in kept, "a protected host is on the list")
         return verdict

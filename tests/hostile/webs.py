@@ -10,7 +10,12 @@ from pathlib import Path
 
 from . import program
 
-WORDS = [f"{a}{b}{c}" for a in ("ka", "lo", "mi", "ne", "su", "ra") for b in ("ten", "bor", "wil", "dan") for c in ("", "o", "er", "ing")]
+WORDS = [
+    f"{a}{b}{c}"
+    for a in ("ka", "lo", "mi", "ne", "su", "ra")
+    for b in ("ten", "bor", "wil", "dan")
+    for c in ("", "o", "er", "ing")
+]
 
 # What differs between two runs although nothing is wrong.
 VOLATILE_KEYS = {"seconds", "cpu_seconds", "peak_memory", "resumed", "resumed_documents", "spilled_bytes"}
@@ -47,7 +52,17 @@ def make_inputs(workshop, folder, pages, more_texts=80):
     inputs = folder / "in"
     inputs.mkdir(parents=True)
     arguments = ["mirrors", "--pages", pages, "--format", "warc", "--compress", "gz", "-o", "in/web"]
-    workshop.must("generate", *arguments, "--seed", workshop.seed, "--truth", "truth.jsonl", "-q", folder=folder, timeout=300)
+    workshop.must(
+        "generate",
+        *arguments,
+        "--seed",
+        workshop.seed,
+        "--truth",
+        "truth.jsonl",
+        "-q",
+        folder=folder,
+        timeout=300,
+    )
     (inputs / "texts.jsonl").write_text("".join(documents(workshop.seed, more_texts)))
     return inputs
 
@@ -108,6 +123,7 @@ def log_batches(path):
 
 def copy_tree(source, target):
     """Copies a folder. Parquet files are never written in place, so they are linked."""
+
     def place(here, there):
         if here.endswith((".parquet", ".gz")):
             os.link(here, there)

@@ -59,7 +59,7 @@ fn sanitizer() -> anyhow::Result<()> {
         "AddressSanitizer over onionskin-core",
         command("cargo", &["test", "-p", "onionskin-core", "--lib", "--target", &triple])
             .env("RUSTC_BOOTSTRAP", "1")
-            .env("RUSTFLAGS", "-Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer")
+            .env("RUSTFLAGS", "-Zsanitizer=address")
             .env("ASAN_OPTIONS", "detect_leaks=1")
             .env("CARGO_TARGET_DIR", &target),
     )?;
