@@ -5,10 +5,12 @@
 
 import http.client
 import json
+import os
 import select
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 # A request that takes longer counts as one that was never answered.
 PATIENCE = 30
@@ -19,7 +21,9 @@ class Probe:
 
     def __init__(self, address, token, word):
         arguments = [sys.executable, "-m", "hostile.probe", address[0], str(address[1]), token, word]
-        self.process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+        self.process = subprocess.Popen(arguments, env=environment, **pipes)
         self.process.stdout.readline()
         self.seen = []
 

@@ -28,6 +28,8 @@ class Server:
     def __init__(self, workshop, folder, *arguments, timeout=120):
         fixed = ["serve", "--listen", "127.0.0.1:0", "--json", "--token-file", "token"]
         (folder / "token").write_text(TOKEN + "\n")
+        # The most memory of its own until it listened, which is when it makes its index.
+        self.peak_before = 0
         self.running = program.Running(workshop.binary, [*fixed, *arguments], folder)
         try:
             self.address = self._listening(timeout)
@@ -44,6 +46,7 @@ class Server:
             if newline:
                 host, port = json.loads(line)["address"].rsplit(":", 1)
                 return host, int(port)
+            self.peak_before = max(self.peak_before, self.own_memory())
             time.sleep(0.005)
         late = not self.running.ended()
         self.running.kill()

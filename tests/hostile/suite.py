@@ -61,6 +61,9 @@ class Part:
     def close(self):
         """Ends what `prepare` began."""
 
+    def conclude(self):
+        """A verdict on all cases together, or None."""
+
     def random(self, number):
         return random.Random(f"{self.workshop.seed}:{self.name}:{number}")
 
@@ -157,6 +160,9 @@ def run_part(part, *, cases, seconds=None, jobs=2, only=None, told=say):
     finally:
         part.close()
         result.seconds = time.monotonic() - start
+    if verdict := part.conclude():
+        result.add(-1, verdict)
+        result.cases -= 1
     return result
 
 

@@ -38,7 +38,7 @@ class Requests(suite.Part):
         (inputs / "large.warc").write_bytes(b"".join(records))
         self.workshop.must("run", "in", "-o", "atlas", "-q", folder=self.folder, timeout=600)
         webs.make_index(self.workshop, self.folder)
-        self.server, self.peak = None, 0
+        self.server, self.peak, self.waits = None, 0, []
         self.done = threading.Event()
         self.watcher = threading.Thread(target=self._watch, daemon=True)
         self.watcher.start()
@@ -52,6 +52,17 @@ class Requests(suite.Part):
             self.server.__exit__()
             self.server = None
 
+    def conclude(self):
+        """The 99th percentile of all that the other client waited for."""
+        if not self.waits:
+            return None
+        waits = sorted(self.waits)
+        p99 = waits[len(waits) * 99 // 100]
+        verdict = suite.Verdict("the other client, in all cases")
+        verdict.counts["milliseconds p99"] = round(p99 * 1000)
+        verdict.expect(p99 < 1, f"its 99th percentile is {p99:.2f} s of {len(waits)} requests")
+        return verdict
+
     def _watch(self):
         """Keeps the peak of the server's own memory."""
         while not self.done.wait(0.02):
@@ -64,9 +75,13 @@ class Requests(suite.Part):
             self._stop()
         if not self.server:
             arguments = ["atlas", "--seen", "index", "--allow-host", attacks.ALLOWED]
+            self.peak = 0
             self.server = Server(
                 self.workshop, self.folder, *arguments, "--memory", f"{MEMORY}M", timeout=300
             )
+            self.peak = self.server.peak_before
+        else:
+            self.peak = 0
         return self.server
 
     def case(self, number, folder):
@@ -78,7 +93,6 @@ class Requests(suite.Part):
         server = self._running()
         scale = 1 if self.workshop.is_large else 0.15
         strike = attacks.Strike(server, self.random(number), verdict, scale, self.big_pages)
-        self.peak = 0
         with Probe(server.address, TOKEN, "ka") as probe:
             start = time.monotonic()
             attack(strike)
@@ -89,6 +103,7 @@ class Requests(suite.Part):
 
     def _judge(self, verdict, server, seen):
         waits = sorted(wait for wait, _ in seen)
+        self.waits += waits
         bad = sorted({status for _, status in seen if status != 200})
         verdict.counts["requests of the other client"] += len(seen)
         verdict.expect(not bad, f"the other client is answered with {bad} of {len(seen)} times")
