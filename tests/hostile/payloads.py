@@ -166,28 +166,19 @@ def docx(chunk, count, prolog=b""):
     return out.getvalue()
 
 
-def parquet(path, texts, rows, *, row_group=None, dictionary=True, page_bytes=None, compression="zstd"):
-    """A Parquet file of a column of texts; `texts` repeats until there are `rows`."""
+def parquet(path, text, rows, *, dictionary=True, page_bytes=None):
+    """A Parquet file in which every row is this text: as a dictionary, or written out each time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    group = row_group or rows
-    part = pa.array((texts * (-(-min(rows, 100_000) // len(texts))))[: min(rows, 100_000)], pa.large_string())
-    left, columns = rows, []
-    while left > 0:
-        columns.append(part.slice(0, min(left, len(part))))
-        left -= len(columns[-1])
-    table = pa.table(
-        {"text": pa.chunked_array(columns).cast(pa.string()) if dictionary else pa.chunked_array(columns)}
-    )
-    pq.write_table(
-        table,
-        path,
-        row_group_size=group,
-        use_dictionary=dictionary,
-        compression=compression,
-        data_page_size=page_bytes,
-    )
+    if dictionary:
+        zeros = pa.Array.from_buffers(pa.int32(), rows, [None, pa.py_buffer(bytes(4 * rows))])
+        column = pa.DictionaryArray.from_arrays(zeros, pa.array([text]))
+    else:
+        column = pa.array([text] * rows, pa.large_string())
+    # Without Arrow's own schema, readers see plain strings.
+    options = {"use_dictionary": dictionary, "compression": "zstd", "data_page_size": page_bytes}
+    pq.write_table(pa.table({"text": column}), path, row_group_size=rows, store_schema=False, **options)
 
 
 def json_line(**fields):
