@@ -572,7 +572,6 @@ ATTACKS = [
     malformed,
     compare,
     proxied,
-    cross_site,
     unfinished_sign_ins,
     sign_in_flood,
     queries,

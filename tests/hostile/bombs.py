@@ -2,12 +2,11 @@
 
 import gzip
 import json
-import re
 from dataclasses import dataclass
 
 from . import payloads, suite
 from .payloads import json_line, page, response
-from .program import MIB
+from .program import MIB, least_memory
 
 # What a process may take beyond its budget.
 ALLOWANCE = 64 * MIB
@@ -416,10 +415,10 @@ class Bombs(suite.Part):
         refused = self.workshop.run(
             "scan", "small.jsonl", "-o", "refused", "--memory", "1M", folder=self.workshop.folder
         )
-        found = re.search(r"at least (\d+) ?([KMG])i?B?", refused.stderr)
-        if refused.code != 2 or not found:
+        least = least_memory(refused.stderr)
+        if refused.code != 2 or not least:
             raise RuntimeError(f"`{refused.command()}` exits {refused.code}: {refused.stderr}")
-        return int(found[1]) * {"K": 1 << 10, "M": MIB, "G": 1 << 30}[found[2]]
+        return least
 
     def case(self, number, folder):
         rng = self.random(number)

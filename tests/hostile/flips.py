@@ -14,7 +14,7 @@ from .damage import Damage, damage
 from .server import NotStarted, Server
 
 TIMEOUT = 60
-MEMORY = ["--memory", "256M", "--threads", "2"]
+MEMORY = ["--memory", "1G", "--threads", "2"]
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Flips(suite.Part):
         self.url = urls[0]
         (self.sound / "list.txt").write_text("\n".join(urls[:200]) + "\n")
         self.removed = f"d{self.workshop.seed + 2}-7"
-        with Server(self.workshop, self.sound, "atlas", "--memory", "256M") as server:
+        with Server(self.workshop, self.sound, "atlas", "--memory", "1G") as server:
             text = json.loads(server.get("/api/v1/documents/3")[1])["text"]
             self.word = max(text.split()[:30], key=len).strip(".,").lower()
             server.stop()
@@ -326,9 +326,9 @@ class Flips(suite.Part):
     def _served(self, asked, folder):
         """Starts a server, asks it everything, and stops it."""
         if asked == "serve atlas":
-            arguments = ["atlas", "--memory", "256M", "--threads", "2"]
+            arguments = ["atlas", "--memory", "1G", "--threads", "2"]
         else:
-            arguments = ["--seen", "index", "--seen-read-only", "--memory", "256M"]
+            arguments = ["--seen", "index", "--seen-read-only", "--memory", "1G"]
         with Server(self.workshop, folder, *arguments) as server:
             answers = {}
             if asked == "serve atlas":

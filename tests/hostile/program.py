@@ -216,6 +216,12 @@ def run(binary, arguments, folder, *, timeout=60, most_memory=None, stdin=None, 
         return running.outcome(timed_out=True)
 
 
+def least_memory(text):
+    """The bytes in a message like "scan needs at least 64M of memory", or None."""
+    found = re.search(r"at least (\d+) ?([KMG])", text)
+    return int(found[1]) * {"K": 1 << 10, "M": MIB, "G": 1 << 30}[found[2]] if found else None
+
+
 def _content(file):
     # The program shares the position of the file: read without moving it.
     size = os.fstat(file.fileno()).st_size

@@ -6,13 +6,14 @@ import resource
 import threading
 import time
 
-from . import attacks, suite, webs
+from . import attacks, program, suite, webs
 from .payloads import page, response
 from .probe import Probe
 from .program import MIB
 from .server import TOKEN, NotStarted, Server
 
-MEMORY = 256
+# Memory of the server; more where the program says that it needs more.
+MEMORY = 256 * MIB
 ALLOWANCE = 64 * MIB
 
 
@@ -21,7 +22,7 @@ class Requests(suite.Part):
 
     name = "requests"
     # Two rounds of all attacks are more than 5,000 requests.
-    small, large, share = len(attacks.ATTACKS) + 2, 2 * (len(attacks.ATTACKS) + 2), 2
+    small, large, share = len(attacks.ATTACKS) + 3, 2 * (len(attacks.ATTACKS) + 3), 2
     parallel = False
 
     def prepare(self):
@@ -38,7 +39,7 @@ class Requests(suite.Part):
         (inputs / "large.warc").write_bytes(b"".join(records))
         self.workshop.must("run", "in", "-o", "atlas", "-q", folder=self.folder, timeout=600)
         webs.make_index(self.workshop, self.folder)
-        self.server, self.peak, self.waits = None, 0, []
+        self.server, self.peak, self.waits, self.memory = None, 0, [], MEMORY
         self.done = threading.Event()
         self.watcher = threading.Thread(target=self._watch, daemon=True)
         self.watcher.start()
@@ -73,21 +74,30 @@ class Requests(suite.Part):
     def _running(self):
         if self.server and self.server.running.ended():
             self._stop()
+        self.peak = 0
         if not self.server:
-            arguments = ["atlas", "--seen", "index", "--allow-host", attacks.ALLOWED]
-            self.peak = 0
-            self.server = Server(
-                self.workshop, self.folder, *arguments, "--memory", f"{MEMORY}M", timeout=300
-            )
+            self.server = self._started(["atlas", "--seen", "index", "--allow-host", attacks.ALLOWED])
             self.peak = self.server.peak_before
-        else:
-            self.peak = 0
         return self.server
 
+    def _started(self, arguments):
+        """A server with as little memory as it takes."""
+        for _ in range(2):
+            memory = ["--memory", f"{self.memory // MIB}M"]
+            try:
+                return Server(self.workshop, self.folder, *arguments, *memory, timeout=300)
+            except NotStarted as failed:
+                least = program.least_memory(failed.outcome.stderr)
+                if not least or least <= self.memory:
+                    raise
+                self.memory = least
+        raise RuntimeError("the least memory that the server names is not enough for it")
+
     def case(self, number, folder):
-        kinds = [*attacks.ATTACKS, self._token_required, self._read_only]
+        others = [self._token_required, self._read_only, self._cross_site]
+        kinds = [*attacks.ATTACKS, *others]
         attack = kinds[number % len(kinds)]
-        if attack in kinds[-2:]:
+        if attack in others:
             return attack(number)
         verdict = suite.Verdict(attack.__doc__.split("\n")[0].rstrip("."))
         server = self._running()
@@ -113,8 +123,10 @@ class Requests(suite.Part):
             len(slow) <= max(1, len(waits) // 100),
             f"the other client waits {waits[-1]:.1f} s at most, and {len(slow)} of {len(waits)} times a second or more",
         )
-        limit = MEMORY * MIB + ALLOWANCE
-        verdict.expect(self.peak <= limit, f"memory of its own {self.peak / MIB:.0f} MiB with {MEMORY} MiB")
+        limit = self.memory + ALLOWANCE
+        verdict.expect(
+            self.peak <= limit, f"memory of its own {self.peak / MIB:.0f} MiB with {self.memory // MIB} MiB"
+        )
         if not verdict.expect(
             not server.running.ended(), f"the server ended: {server.running.stderr()[-500:]}"
         ):
@@ -134,8 +146,7 @@ class Requests(suite.Part):
     def _token_required(self, number):
         """Reading with `--require-token` on loopback."""
         verdict = suite.Verdict("reading with --require-token on loopback")
-        asked = ["--require-token", "atlas", "--memory", f"{MEMORY}M"]
-        with self._other(verdict, asked) as server:
+        with self._other(verdict, ["--require-token", "atlas"]) as server:
             if server:
                 strike = attacks.Strike(server, self.random(number), verdict, 1, self.big_pages)
                 for path in (
@@ -154,9 +165,7 @@ class Requests(suite.Part):
         """Adding to an index that is read only."""
         verdict = suite.Verdict("adding to an index that is read only")
         before = webs.digest(self.folder / "index")
-        with self._other(
-            verdict, ["--seen", "index", "--seen-read-only", "--memory", f"{MEMORY}M"]
-        ) as server:
+        with self._other(verdict, ["--seen", "index", "--seen-read-only"]) as server:
             if server:
                 strike = attacks.Strike(server, self.random(number), verdict, 1, self.big_pages)
                 body = json.dumps({"documents": [{"name": "x", "text": "must not be added"}]})
@@ -174,12 +183,20 @@ class Requests(suite.Part):
         verdict.expect(webs.digest(self.folder / "index") == before, "the index has changed")
         return verdict
 
+    def _cross_site(self, number):
+        """A browser on this machine asks for a page of another site, where reading needs no token."""
+        verdict = suite.Verdict("what a page of another site makes a browser ask")
+        with self._other(verdict, ["atlas", "--seen", "index"]) as server:
+            if server:
+                attacks.cross_site(attacks.Strike(server, self.random(number), verdict, 1, self.big_pages))
+        return verdict
+
     @contextlib.contextmanager
     def _other(self, verdict, arguments):
         """A server of its own for a case; None when it does not start, which is a failure."""
         self._stop()
         try:
-            server = Server(self.workshop, self.folder, *arguments, timeout=300)
+            server = self._started(arguments)
         except NotStarted as failed:
             verdict.problems.append(str(failed))
             yield None
