@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -36,8 +37,14 @@ def arguments():
     return asked
 
 
+def interrupted(number, _):
+    """Ends servers and file systems of cases, as an interrupt from the keyboard does."""
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
 def main():
     asked = arguments()
+    signal.signal(signal.SIGTERM, interrupted)
     chosen = [PARTS[name] for name in PARTS if not asked.only or name in asked.only]
     results, start = [], time.monotonic()
     with tempfile.TemporaryDirectory(prefix="onionskin-hostile-", dir=asked.work) as folder:

@@ -41,7 +41,7 @@ MOST_MEMORY = 1024 * MIB
 
 class Crafted(Flips):
     name = "crafted"
-    small, large, finite = 12, 300, True
+    small, large, share = 12, 300, 3
 
     def prepare(self):
         self.make_sound()

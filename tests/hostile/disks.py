@@ -55,7 +55,7 @@ def _mount(folder, size):
 
 class Disks(suite.Part):
     name = "disks"
-    small, large, finite = 18, 180, True
+    small, large, finite = 18, 90, True
 
     def prepare(self):
         self.sound = self.workshop.folder / "sound"

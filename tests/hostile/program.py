@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 
 # How often memory is looked at, in milliseconds.
-SAMPLE_MS = 8
+SAMPLE_MS = 12
 MIB = 1 << 20
 
 

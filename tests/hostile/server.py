@@ -3,12 +3,15 @@
 import contextlib
 import http.client
 import json
+import shutil
 import signal
 import socket
 import time
 
 from . import program
 
+# A server ends with the thread that started it, even if the suite is killed.
+LEASH = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 TOKEN = "correct-horse-battery-staple"
 
 
@@ -30,7 +33,7 @@ class Server:
         (folder / "token").write_text(TOKEN + "\n")
         # The most memory of its own until it listened, which is when it makes its index.
         self.peak_before = 0
-        self.running = program.Running(workshop.binary, [*fixed, *arguments], folder)
+        self.running = program.Running(workshop.binary, [*fixed, *arguments], folder, wrapper=LEASH)
         try:
             self.address = self._listening(timeout)
         except BaseException:

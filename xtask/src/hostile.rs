@@ -50,7 +50,7 @@ fn built(small: bool) -> anyhow::Result<PathBuf> {
 }
 
 /// AddressSanitizer over the tests of `onionskin-core`, which has the kernels for vector registers.
-/// Miri would run their portable twins only: it says that the processor has none of the instructions.
+/// Miri would run their portable twins only: it reports a processor without the instructions.
 fn sanitizer() -> anyhow::Result<()> {
     let triple = crate::fuzz::host_triple()?;
     // An explicit target keeps the flag away from build scripts and macros.
