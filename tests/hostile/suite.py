@@ -184,14 +184,14 @@ def report(results, seed, told=say):
     for result in results:
         size = "" if result.part.workshop.is_large else " --small"
         for number, verdict in sorted(result.failed.items()):
-            told(f"\n{result.part.name} {number}: {verdict.name}")
+            told(f"\n{result.part.name} {number if number >= 0 else 'in all'}: {verdict.name}")
             for problem in verdict.problems[:8]:
                 told("    " + problem.replace("\n", "\n    "))
             if len(verdict.problems) > 8:
                 told(f"    and {len(verdict.problems) - 8} more")
-            told(
-                f"    again: cargo xtask hostile{size} --only {result.part.name} --seed {seed} --case {number}"
-            )
+            # A verdict on all cases together has no case to repeat.
+            case = f" --case {number}" if number >= 0 else ""
+            told(f"    again: cargo xtask hostile{size} --only {result.part.name} --seed {seed}{case}")
     return False
 
 
