@@ -122,7 +122,13 @@ def run_part(part, *, cases, seconds=None, jobs=2, only=None, told=say):
     """Runs at least `cases` cases, and further ones until `seconds` are over."""
     result = Result(part)
     start = time.monotonic()
-    part.prepare()
+    try:
+        part.prepare()
+    except Exception:
+        # The other parts are run all the same.
+        result.add(-1, Verdict("what all cases share", ["cannot be made:\n" + traceback.format_exc()]))
+        told(f"FAILED {part.name}: what all cases share cannot be made")
+        return result
     numbers = iter(only) if only is not None else itertools.count()
     lock = threading.Lock()
     stopped = threading.Event()
