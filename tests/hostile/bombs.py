@@ -241,20 +241,23 @@ def pdf_flate(folder, rng, scale):
 
 def pdf_predictor(folder, rng, scale):
     """PDFs whose predictors, widths and tables of objects are made up."""
-    for number, (columns, predictor) in enumerate(
-        [(2_000_000_000, 15), (2_147_483_647, 12), (1 << 40, 2), (0, 10)]
-    ):
-        parms = (
-            b"/Filter /FlateDecode /DecodeParms << /Predictor %d /Columns %d /Colors 32 /BitsPerComponent 16 >>"
-            % (predictor, columns)
-        )
-        content = payloads.stream(payloads.flated(b"\2" + b"word " * 2000, 20), parms)
-        (folder / f"predictor{number}.pdf").write_bytes(payloads.pdf_page([content]))
+    shapes = [
+        (1 << 40, 2, 32, 16),
+        (2_147_483_647, 12, 32, 16),
+        (0, 10, 1, 8),
+        (400_000_000, 12, 1, 8),
+        (50_000_000, 15, 4, 16),
+    ]
+    for number, (columns, predictor, colours, bits) in enumerate(shapes):
+        parms = b"/Filter /FlateDecode /DecodeParms << /Predictor %d /Columns %d /Colors %d /BitsPerComponent %d >>"
+        content = payloads.flated(b"\2" + b"word " * 2000, 20)
+        stream = payloads.stream(content, parms % (predictor, columns, colours, bits))
+        (folder / f"predictor{number}.pdf").write_bytes(payloads.pdf_page([stream]))
     kids = payloads.pdf(
         [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [2 0 R 2 0 R] /Count 999999999 >>"]
     )
     (folder / "loop.pdf").write_bytes(kids)
-    return Expected(records=5)
+    return Expected(records=6)
 
 
 def office_bombs(folder, rng, scale):
