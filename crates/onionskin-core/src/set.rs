@@ -92,7 +92,14 @@ impl FingerprintSet {
     /// What two documents share they have in nearly the same order: after one that is a member, the
     /// next is the next member, and one look tells. The table is asked only where they differ.
     pub fn count_shared(&self, fingerprints: &[u64]) -> u32 {
+        self.count_shared_from(0, fingerprints).unwrap_or(0)
+    }
+
+    /// The same, `None` when they are fewer than `least`: that is often known long before the end,
+    /// since everything that is not a member takes from what could still be shared.
+    pub fn count_shared_from(&self, least: u64, fingerprints: &[u64]) -> Option<u32> {
         let members = self.members();
+        let mut may_miss = (fingerprints.len() as u64).checked_sub(least)?;
         let (mut shared, mut next) = (0, 0);
         for fingerprint in fingerprints {
             if members.get(next) == Some(fingerprint) {
@@ -101,9 +108,11 @@ impl FingerprintSet {
             } else if let Some(place) = self.place(*fingerprint) {
                 shared += 1;
                 next = place + 1;
+            } else {
+                may_miss = may_miss.checked_sub(1)?;
             }
         }
-        shared
+        Some(shared)
     }
 
     /// What it holds, each once, in order.
@@ -174,6 +183,10 @@ mod tests {
             let turn = turned % other.len().max(1);
             other.rotate_left(turn);
             prop_assert_eq!(set.count_shared(&other), expected);
+            for least in 0..=other.len() as u64 + 1 {
+                let enough = (u64::from(expected) >= least).then_some(expected);
+                prop_assert_eq!(set.count_shared_from(least, &other), enough);
+            }
         }
 
         #[test]

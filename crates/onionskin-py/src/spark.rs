@@ -31,7 +31,7 @@ pub(crate) mod spark {
     use super::scan::{Worker, domains, extractors, file, plan};
     #[pymodule_export]
     use super::similar::{
-        centred, count_shared, filter_for, levels, meetings, prefix, super_features, unite,
+        centred, count_shared, crowd_limit, filter_for, levels, meetings, prefix, super_features, unite,
     };
 }
 

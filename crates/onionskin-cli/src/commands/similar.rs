@@ -6,6 +6,7 @@ use anyhow::{Context, bail};
 use onionskin::similar::{IterationSummary, Search};
 use onionskin::{SimilarParams, SimilarSummary, similar};
 use onionskin_core::Threshold;
+use onionskin_similar::candidates::CandidateStats;
 use onionskin_similar::recall::Interval;
 use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
@@ -133,6 +134,23 @@ pub(crate) fn parse_number_or_share(text: &str) -> anyhow::Result<f64> {
     }
 }
 
+/// Which pairs the list has, and which not.
+fn listed(candidates: &CandidateStats) -> String {
+    let CandidateStats { crowded_buckets, largest_bucket, crowd_limit, .. } = candidates;
+    if *crowded_buckets == 0 {
+        return "every pair that the filter finds was verified\n".to_owned();
+    }
+    let groups = if *crowded_buckets == 1 { "group" } else { "groups" };
+    format!(
+        "not all pairs are listed inside {} {groups} of more than {} documents with equal features \
+         (the largest has {}): there every document was compared with the first of its group, and with \
+         two of those most like it\n",
+        grouped(*crowded_buckets),
+        grouped(*crowd_limit),
+        grouped(*largest_bucket),
+    )
+}
+
 /// The summary for people.
 pub(crate) fn describe(summary: &SimilarSummary) -> String {
     let clusters = &summary.clusters;
@@ -175,6 +193,9 @@ pub(crate) fn describe(summary: &SimilarSummary) -> String {
                 filter.filter.resemblance_at(0.99)
             );
         }
+    }
+    if summary.filter.is_some() {
+        text += &listed(&summary.candidates);
     }
     if summary.texts_read_again {
         let _ = writeln!(

@@ -190,6 +190,7 @@ class SimilarSummary(_Summary):
     candidates: int
     crowded_buckets: int
     largest_bucket: int
+    crowd_limit: int
     passes: int
     near_pairs: int
     texts_read_again: bool

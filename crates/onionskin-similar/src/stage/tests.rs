@@ -9,6 +9,7 @@ use onionskin_testkit::naive::{line_chunks, naive_overlap, naive_pairs, shingles
 use onionskin_testkit::{Composer, Preset, Web, WebSpec};
 
 use super::*;
+use crate::candidates::PAIRS_PER_DOCUMENT;
 use onionskin_scan::testing::CancelAfter;
 use onionskin_scan::{ScanParams, scan};
 use onionskin_store::{Event, Quiet};
@@ -243,7 +244,8 @@ fn crowds_blanks_and_templates() {
     params.search = Search::Resemblance { threshold: 0.75, filter: None, exact: false };
     let summary = similar(&params, &Quiet).unwrap();
     assert!(summary.clusters.largest >= 1200, "{summary:?}");
-    assert!(summary.verified.candidates < 3000 * 40);
+    // The crowd alone has over a million pairs, which meet in many buckets.
+    assert!(summary.candidates.met < 3000 * PAIRS_PER_DOCUMENT, "{summary:?}");
     assert_eq!(summary.recall.unwrap().connected.unwrap().value, 1.0);
 
     let blank = made(Preset::Blank, 3000);
