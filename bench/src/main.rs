@@ -22,7 +22,9 @@ use std::sync::Arc;
 use anyhow::{Context, bail};
 use onionskin_core::token::{Tokenizer, Tokens, Unit};
 use onionskin_core::{Analyzer, Recipe};
-use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Tasks, Visitor, discover};
+use onionskin_corpus::{
+    BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor, discover,
+};
 use onionskin_store::process;
 
 enum Stage {
@@ -38,6 +40,7 @@ struct Measured {
     payload_bytes: u64,
     text_bytes: u64,
     bad_records: u64,
+    failure: Option<InputFailure>,
 }
 
 impl Visitor for Measured {
@@ -65,6 +68,10 @@ impl Visitor for Measured {
     }
 
     fn skipped(&mut self, _: SkipReason) {}
+
+    fn failed(&mut self, failure: InputFailure) {
+        self.failure.get_or_insert(failure);
+    }
 }
 
 fn main() -> anyhow::Result<()> {
@@ -96,13 +103,17 @@ fn main() -> anyhow::Result<()> {
         "sketch" => Stage::Sketch(Box::new(Analyzer::new(&recipe, 1))),
         other => bail!("unknown stage {other}\n{usage}"),
     };
-    let mut measured = Measured { stage, documents: 0, payload_bytes: 0, text_bytes: 0, bad_records: 0 };
+    let mut measured =
+        Measured { stage, documents: 0, payload_bytes: 0, text_bytes: 0, bad_records: 0, failure: None };
     let options = Arc::new(Options::default());
     let mut tasks = Tasks::new(discover(&inputs, &options)?.into(), Arc::clone(&options));
     let mut scratch = Scratch::new(&options);
     let start = process::cpu_seconds();
     while let Some(task) = tasks.next_task() {
         task.run(&mut scratch, &mut measured);
+    }
+    if let Some(failure) = measured.failure {
+        bail!("an input failed at byte {}: {}", failure.byte, failure.detail);
     }
     let mut seconds = process::cpu_seconds() - start;
     if let Stage::Keep(texts) = &measured.stage {

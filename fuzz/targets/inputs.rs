@@ -4,7 +4,9 @@
 // Decoders panic on damaged files, and our readers catch that. libFuzzer's hook would end the
 // process before they can; without it a panic that nobody catches still does.
 libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |data: &[u8]| {
-    use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Tasks, Visitor, discover};
+    use onionskin_corpus::{
+        BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor, discover,
+    };
     use std::sync::Arc;
     struct Count(u64);
     impl Visitor for Count {
@@ -13,6 +15,10 @@ libfuzzer_sys::fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |data:
         }
         fn bad_record(&mut self, _: BadRecord) {}
         fn skipped(&mut self, _: SkipReason) {}
+        fn failed(&mut self, failure: InputFailure) {
+            // The file is there, whole: whatever is in it is no failure of the machine.
+            panic!("{failure:?}");
+        }
     }
     let Some((kind, data)) = data.split_first() else { return };
     let folder = tempfile::tempdir().expect("a folder for the input");

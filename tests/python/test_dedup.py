@@ -11,6 +11,7 @@ import fastwarc.warc
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xxhash
 from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
@@ -33,11 +34,12 @@ def cluster(atlas, clusters):
         lowest = min(resemblance for _, resemblance, _ in others)
         stats.append({"cluster": number, "centre": centre, "documents": len(others) + 1, "exact_copies": exact, "sites": 1, "same_site": len(others), "cross_site": 0, "lowest_resemblance": lowest})
     manifest = json.loads((atlas / "manifest.json").read_text())
+    del manifest["checksum"]
     for name, rows in {"clusters": members, "cluster_stats": stats}.items():
         path = atlas / name / "part-00000.parquet"
         path.parent.mkdir()
         pq.write_table(pa.Table.from_pylist(rows), path)
-        entry = {"path": f"{name}/part-00000.parquet", "rows": len(rows), "bytes": path.stat().st_size, "xxh3": "0" * 16}
+        entry = {"path": f"{name}/part-00000.parquet", "rows": len(rows), "bytes": path.stat().st_size, "xxh3": xxhash.xxh3_64_hexdigest(path.read_bytes())}
         manifest["tables"][name] = {"rows": len(rows), "files": [entry]}
     (atlas / "manifest.json").write_text(json.dumps(manifest))
 

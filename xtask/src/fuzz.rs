@@ -81,7 +81,7 @@ pub(crate) fn run(options: &[&str]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn host_triple() -> anyhow::Result<String> {
+pub(crate) fn host_triple() -> anyhow::Result<String> {
     let output = command("rustc", &["-vV"]).output().context("asking rustc for the host")?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));

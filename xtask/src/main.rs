@@ -3,6 +3,7 @@
 
 mod bench;
 mod fuzz;
+mod hostile;
 mod package;
 mod shell;
 mod test;
@@ -22,6 +23,7 @@ cargo xtask bench spark [--pages N M]   the whole job on Spark, one and two exec
 cargo xtask package                     build the Python package, install it where nothing else is, and test it, with a debug build of the program that is there
 cargo xtask spark                       test the package on Spark 4 and 3.5, with a debug build of the program that is there
 cargo xtask fuzz [TARGET] [--seconds N | --runs N]  run the fuzz targets, all or one, 60 seconds each
+cargo xtask hostile [--minutes N] [--small] [--seed S] [--only PART] [--case N] [--binary PATH]  damage, kills, bombs, requests, full disks and attackers; --only sanitizer runs tests of unsafe code under AddressSanitizer
 ";
 
 fn main() -> ExitCode {
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         ["package"] => package::test(&shell::root().join("target/debug/onionskin")),
         ["spark"] => package::spark(&shell::root().join("target/debug/onionskin")),
         ["fuzz", options @ ..] => fuzz::run(options),
+        ["hostile", options @ ..] => hostile::run(options),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             Ok(())

@@ -62,42 +62,48 @@ pub(crate) fn apt(programs: &[(&str, &str)]) -> anyhow::Result<()> {
     step(&format!("apt-get install {}", missing.join(" ")), &mut apt(&install))
 }
 
-/// A virtual environment with packages, made once; returns its interpreter.
-pub(crate) fn python(name: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
+/// A folder with packages, made once: `install` is told the folder and has to fill it.
+fn made_once(
+    name: &str,
+    packages: &[&str],
+    install: impl FnOnce(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<PathBuf> {
     let folder = root().join("target").join(name);
-    let interpreter = folder.join("bin/python");
     let stamp = folder.join("packages");
     let wanted = packages.join("\n");
     if std::fs::read_to_string(&stamp).is_ok_and(|have| have == wanted) {
-        return Ok(interpreter);
+        return Ok(folder);
     }
-    let folder_text = folder.display().to_string();
-    step("python -m venv", &mut command("python3", &["-m", "venv", "--clear", &folder_text]))?;
-    let mut arguments = vec!["-m", "pip", "install", "--quiet"];
-    arguments.extend(packages);
-    step(&format!("pip install {}", packages.join(" ")), &mut command(&interpreter, &arguments))?;
+    install(&folder)?;
     std::fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
-    Ok(interpreter)
+    Ok(folder)
+}
+
+/// A virtual environment with packages, made once; returns its interpreter.
+pub(crate) fn python(name: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
+    let folder = made_once(name, packages, |folder| {
+        let folder_text = folder.display().to_string();
+        step("python -m venv", &mut command("python3", &["-m", "venv", "--clear", &folder_text]))?;
+        let mut arguments = vec!["-m", "pip", "install", "--quiet"];
+        arguments.extend(packages);
+        let install = &mut command(folder.join("bin/python"), &arguments);
+        step(&format!("pip install {}", packages.join(" ")), install)
+    })?;
+    Ok(folder.join("bin/python"))
 }
 
 /// A folder with packages from npm, made once; returns where they are.
 pub(crate) fn node(name: &str, packages: &[&str]) -> anyhow::Result<PathBuf> {
-    let folder = root().join("target").join(name);
-    let modules = folder.join("node_modules");
-    let stamp = folder.join("packages");
-    let wanted = packages.join("\n");
-    if std::fs::read_to_string(&stamp).is_ok_and(|have| have == wanted) {
-        return Ok(modules);
-    }
-    std::fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let folder_text = folder.display().to_string();
-    let mut arguments =
-        vec!["install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", &folder_text];
-    arguments.extend(packages);
-    // A browser is Debian's own.
-    let mut install = command("npm", &arguments);
-    install.env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
-    step(&format!("npm install {}", packages.join(" ")), &mut install)?;
-    std::fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))?;
-    Ok(modules)
+    let folder = made_once(name, packages, |folder| {
+        std::fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+        let folder_text = folder.display().to_string();
+        let mut arguments =
+            vec!["install", "--silent", "--no-audit", "--no-fund", "--no-save", "--prefix", &folder_text];
+        arguments.extend(packages);
+        // A browser is Debian's own.
+        let mut install = command("npm", &arguments);
+        install.env("PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD", "1");
+        step(&format!("npm install {}", packages.join(" ")), &mut install)
+    })?;
+    Ok(folder.join("node_modules"))
 }

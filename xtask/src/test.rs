@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::shell::{apt, command, has, node, python, root, step};
-use crate::{fuzz, package, tidy};
+use crate::{fuzz, hostile, package, tidy};
 
 /// Oracles and readers of our tables, from the Python index.
 pub(crate) const PYTHON_PACKAGES: &[&str] = &[
@@ -19,6 +19,7 @@ pub(crate) const PYTHON_PACKAGES: &[&str] = &[
     "scrapy",
     "PyYAML",
     "schemathesis",
+    "xxhash",
 ];
 
 /// What drives a browser, and what looks for obstacles in a page, from npm.
@@ -68,6 +69,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         "oracles and readers in Python",
         command(&interpreter, &["-m", "pytest", "-q", "tests/python"]).env("ONIONSKIN", &binary),
     )?;
+    hostile::test(&interpreter, &binary)?;
     package::test(&binary)?;
     package::spark(&binary)?;
     browser(&binary)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
-use onionskin::{ScanParams, Survivor};
+use onionskin::{ScanParams, SimilarParams, Survivor};
 use onionskin_core::{Chunking, FeatureFilter, Recipe};
 use onionskin_corpus::{Format, Options};
 use onionskin_extract::PdfTool;
@@ -235,6 +235,12 @@ pub(crate) struct ReadingArgs {
     /// Take HTTP responses of any status, not only 200.
     #[arg(long)]
     pub any_status: bool,
+    /// Follow symbolic links that lead out of a folder. Links to a place in it are followed anyway.
+    #[arg(long)]
+    pub follow_links: bool,
+    /// Read PostScript files, by running Ghostscript and pdftotext on them.
+    #[arg(long)]
+    pub postscript: bool,
     /// What takes the text out of PDF files: `built-in` or `pdftotext`.
     #[arg(long, default_value = "built-in", value_name = "TOOL", value_parser = pdf_tool)]
     pub pdf: PdfTool,
@@ -244,6 +250,9 @@ pub(crate) struct ReadingArgs {
     /// Fail when more records than this cannot be read.
     #[arg(long, value_name = "N")]
     pub max_bad_records: Option<u64>,
+    /// Fail when a file or folder inside a folder cannot be opened, instead of skipping it.
+    #[arg(long)]
+    pub strict: bool,
 }
 
 fn pdf_tool(name: &str) -> Result<PdfTool, String> {
@@ -264,6 +273,30 @@ pub(crate) struct ResourceArgs {
     /// Threads [default: one for each core]
     #[arg(long, value_name = "N", env = "ONIONSKIN_THREADS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+}
+
+/// How pairs become clusters.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ClusterArgs {
+    /// centred (every member is similar to the centre) or transitive (everything that is
+    /// connected).
+    #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
+    pub cluster: Clustering,
+    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or
+    /// prefer:A,B,... with beginnings of URLs, host names or names of inputs.
+    #[arg(long, default_value = "smallest", value_name = "RULE")]
+    pub keep: Survivor,
+    /// Do not measure on a sample how much was found.
+    #[arg(long)]
+    pub no_recall: bool,
+}
+
+impl ClusterArgs {
+    pub fn apply(&self, params: &mut SimilarParams) {
+        params.clustering = self.cluster;
+        params.survivor = self.keep.clone();
+        params.measure_recall = !self.no_recall;
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -309,17 +342,8 @@ pub(crate) struct SimilarArgs {
     /// How many subcollections documents are dealt out to, by chance.
     #[arg(long, value_name = "M", requires = "iterations", value_parser = clap::value_parser!(u32).range(1..))]
     pub of: Option<u32>,
-    /// centred (every member is similar to the centre) or transitive (everything that is
-    /// connected).
-    #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
-    pub cluster: Clustering,
-    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or
-    /// prefer:A,B,... with beginnings of URLs, host names or names of inputs.
-    #[arg(long, default_value = "smallest", value_name = "RULE")]
-    pub keep: Survivor,
-    /// Do not measure on a sample how much was found.
-    #[arg(long)]
-    pub no_recall: bool,
+    #[command(flatten)]
+    pub clusters: ClusterArgs,
     /// Leave pairs and clusters as they are, and only note for `report` which documents are copies
     /// at this level.
     #[arg(long)]
@@ -439,7 +463,10 @@ pub(crate) struct VerifyArgs {
     /// The folder of the atlas.
     #[arg(value_hint = ValueHint::DirPath)]
     pub atlas: PathBuf,
-    /// Read every row too, not only sizes and checksums.
+    /// Read every row too, and compare the tables with each other, not only sizes and checksums.
     #[arg(long)]
     pub deep: bool,
+    /// Memory for --deep, as in 512M or 2G [default: half of what the machine has]
+    #[arg(long, value_name = "SIZE", env = "ONIONSKIN_MEMORY")]
+    pub memory: Option<MemoryBudget>,
 }

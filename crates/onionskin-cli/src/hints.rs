@@ -10,9 +10,10 @@ use onionskin::seen::SeenError;
 use onionskin::similar::MembershipError;
 use onionskin::size::{Remedy, SizeError};
 use onionskin::{ScanError, causes};
+use onionskin_core::format::shown;
 use onionskin_corpus::DiscoverError;
 use onionskin_similar::SimilarError;
-use onionskin_store::{StageName, StagingError};
+use onionskin_store::{AtlasError, StageName, StagingError, TableError, TableName};
 
 /// Between a message and its hint.
 const MARK: &str = "\nhint: ";
@@ -24,11 +25,13 @@ pub(crate) fn message(error: &anyhow::Error) -> String {
     for cause in error.chain() {
         let text = cause.to_string();
         let (text, hint) = text.split_once(MARK).map_or((text.as_str(), None), |(a, b)| (a, Some(b)));
+        // Names of files are in them, and quotations of what was read.
+        let text = &*shown(text);
         // Wrappers repeat the text of what is inside.
         if !said.contains(text) {
             said = if said.is_empty() { text.to_owned() } else { format!("{said}: {text}") };
         }
-        hints.extend(hint.map(str::to_owned));
+        hints.extend(hint.map(|hint| shown(hint).into_owned()));
     }
     let known = error.chain().find_map(hint).or_else(|| hints.into_iter().next());
     known.map_or(said.clone(), |hint| format!("{said}{MARK}{hint}"))
@@ -39,11 +42,27 @@ fn hint(error: &(dyn Error + 'static)) -> Option<String> {
     #[cfg(feature = "serve")]
     let error = serving::inside(error);
     causes(error).into_iter().find_map(|error| {
-        let hint = of_reading(error).or_else(|| of_searching(error)).or_else(|| of_results(error));
+        let hint = of_tables(error)
+            .or_else(|| of_reading(error))
+            .or_else(|| of_searching(error))
+            .or_else(|| of_results(error));
         #[cfg(feature = "serve")]
         let hint = hint.or_else(|| serving::hint(error));
         hint
     })
+}
+
+/// Of a table that is not what a stage has left.
+fn of_tables(error: &(dyn Error + 'static)) -> Option<String> {
+    let table = match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(TableError::Value { table, .. } | TableError::Damaged { table, .. }), _) => table.clone(),
+        (_, Some(AtlasError::Damaged { table, .. })) => table.to_string(),
+        _ => return None,
+    };
+    let stage = TableName::from(table.as_str()).table()?.stage();
+    said(&format!(
+        "`onionskin verify --deep` names all that is wrong; `onionskin {stage}` makes this table again"
+    ))
 }
 
 fn of_reading(error: &(dyn Error + 'static)) -> Option<String> {
@@ -144,13 +163,23 @@ mod serving {
         match error.downcast_ref() {
             Some(RunError::State(StateError::Atlas(error))) => error,
             Some(RunError::State(StateError::Seen(StartError::Open(OpenError::Seen(error))))) => error,
+            Some(RunError::State(error)) => error,
             _ => error,
         }
     }
 
     pub(super) fn hint(error: &(dyn Error + 'static)) -> Option<String> {
+        match error.downcast_ref() {
+            Some(SearchError::Memory { .. }) => return super::said("give more with --memory"),
+            Some(SearchError::NotWritten { .. }) => {
+                return super::said(
+                    "--index puts the full-text index into another folder or on another disk",
+                );
+            }
+            _ => {}
+        }
         match error.downcast_ref()? {
-            SearchError::Memory { .. } => super::said("give more with --memory"),
+            StateError::Memory { needed, .. } => super::said(&format!("give --memory {needed}")),
             _ => None,
         }
     }
@@ -214,6 +243,26 @@ mod tests {
         );
     }
 
+    #[cfg(feature = "serve")]
+    #[test]
+    fn hints_of_a_server_that_does_not_start() {
+        use onionskin_search::SearchError;
+        use onionskin_serve::{RunError, StateError};
+        let started = |error: StateError| RunError::from(error);
+        let memory = onionskin_store::MemoryBudget::from_mib;
+        let little = StateError::Memory { needed: memory(96), budget: memory(64) };
+        check(started(little), "give --memory 96M");
+        let little = SearchError::Memory { what: "this", needed: 2, budget: 1 };
+        check(started(little.into()), "give more with --memory");
+        let full = || SearchError::NotWritten {
+            path: "atlas".into(),
+            source: std::io::ErrorKind::StorageFull.into(),
+        };
+        let hint = "--index puts the full-text index into another folder or on another disk";
+        check(started(full().into()), hint);
+        check(full(), hint);
+    }
+
     #[test]
     fn hints_of_libraries_stay_where_no_flag_helps() {
         let dir = || "index".into();
@@ -221,6 +270,13 @@ mod tests {
         let stage = StageName::Similar;
         let other = StagingError::OtherJob { dir: dir(), stage, difference: "seed".to_owned() };
         check(other, "run that job again to finish it, or overwrite");
+    }
+
+    #[test]
+    fn words_from_outside_do_not_steer() {
+        let name = "a\u{1b}]0;title\u{7}\u{202e}\nb".to_owned();
+        let message = message(&anyhow::Error::new(DiscoverError::NotFound { input: name }));
+        assert_eq!(message, "a\\u{1b}]0;title\\u{7}\\u{202e}\\nb: no such file or folder");
     }
 
     #[test]

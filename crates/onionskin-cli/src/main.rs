@@ -64,6 +64,7 @@ fn hush_caught_panics() {
             tracing::debug!(%info, "caught a panic");
         }
     }));
+    onionskin_store::table::hush_decoders();
 }
 
 fn run(args: &Args) -> anyhow::Result<Exit> {
@@ -124,9 +125,9 @@ fn start_logging(global: &Global) {
     };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     match global.log_format {
-        args::LogFormat::Text => subscriber.with_ansi(colour).init(),
+        // Without colours: then no escape sequence in a line is ours, and none is let through.
+        args::LogFormat::Text => subscriber.with_ansi(false).with_writer(output::ShownStderr::new).init(),
         args::LogFormat::Json => subscriber.json().init(),
     }
 }

@@ -50,6 +50,13 @@ impl Bar {
         style.unwrap_or_else(|_| ProgressStyle::default_spinner())
     }
 
+    /// Shows the bar while the work is done.
+    pub fn during<T>(self, work: impl FnOnce(&Bar) -> T) -> T {
+        let done = work(&self);
+        self.finish();
+        done
+    }
+
     pub fn set(&self, position: u64, message: impl Into<String>) {
         self.bar.set_position(position);
         self.bar.set_message(message.into());

@@ -100,36 +100,34 @@ mod sketch {
 
     const MINIMA: usize = 84;
 
+    /// Sketches the shingles of a text again and again.
+    fn repeat<T>(bencher: Bencher<'_, '_>, mut sketch: impl FnMut(&[u64]) -> T) {
+        let shingles = shingles_of(&text());
+        bencher.counter(ItemsCount::new(shingles.len())).bench_local(|| sketch(&shingles));
+    }
+
     #[divan::bench]
     fn permutations(bencher: Bencher<'_, '_>) {
-        let (shingles, mut permutations) = (shingles_of(&text()), Permutations::new(MINIMA, 1));
-        bencher
-            .counter(ItemsCount::new(shingles.len()))
-            .bench_local(|| black_box(permutations.sketch(&shingles)).len());
+        let mut permutations = Permutations::new(MINIMA, 1);
+        repeat(bencher, |shingles| black_box(permutations.sketch(shingles)).len());
     }
 
     #[divan::bench]
     fn permutations_naive(bencher: Bencher<'_, '_>) {
-        let (shingles, permutations) = (shingles_of(&text()), Permutations::new(MINIMA, 1));
-        bencher
-            .counter(ItemsCount::new(shingles.len()))
-            .bench_local(|| permutations.sketch_trivial_but_slow(&shingles));
+        let permutations = Permutations::new(MINIMA, 1);
+        repeat(bencher, |shingles| permutations.sketch_trivial_but_slow(shingles));
     }
 
     #[divan::bench]
     fn one_permutation(bencher: Bencher<'_, '_>) {
-        let (shingles, mut one) = (shingles_of(&text()), OnePermutation::new(MINIMA, 1));
-        bencher
-            .counter(ItemsCount::new(shingles.len()))
-            .bench_local(|| black_box(one.sketch(&shingles)).len());
+        let mut one = OnePermutation::new(MINIMA, 1);
+        repeat(bencher, |shingles| black_box(one.sketch(shingles)).len());
     }
 
     #[divan::bench]
     fn one_permutation_naive(bencher: Bencher<'_, '_>) {
-        let (shingles, one) = (shingles_of(&text()), OnePermutation::new(MINIMA, 1));
-        bencher
-            .counter(ItemsCount::new(shingles.len()))
-            .bench_local(|| one.sketch_trivial_but_slow(&shingles));
+        let one = OnePermutation::new(MINIMA, 1);
+        repeat(bencher, |shingles| one.sketch_trivial_but_slow(shingles));
     }
 }
 

@@ -9,6 +9,7 @@ use crate::recipe::{Minwise, Recipe, SketchScheme};
 use crate::set::FingerprintSet;
 use crate::sketch::{OnePermutation, Permutations, bottom_sketch};
 use crate::token::{Tokenizer, Tokens, Unit};
+use crate::unicode::{self, CharClass, Form};
 
 /// Analyses documents one after the other. One for each thread.
 pub struct Analyzer {
@@ -138,6 +139,38 @@ impl Analyzer {
         Analysis(self)
     }
 
+    /// The most memory, in bytes, that it takes to analyse a text and to copy out what is kept of
+    /// it. Buffers that never grow are not counted.
+    pub fn memory_for(&self, text: &str) -> usize {
+        let TextCounts { words, letters, lines, periods } = TextCounts::of(text, self.words.form());
+        let by_line = self.words.sees_lines();
+        let mut bytes = 8 * words + if by_line { 8 * lines + 8 * lines.min(words) } else { 0 };
+        bytes += if self.letters.is_some() { 8 * letters } else { 0 };
+        let mut set_bytes = 0;
+        for (place, chunker) in self.chunkers.iter().enumerate() {
+            let most = match chunker.chunking {
+                Chunking::Document => 1,
+                Chunking::Lines(n) => lines.min(words) / usize::from(n.get()) + 1,
+                Chunking::Shingles(Unit::Line, _) => lines.min(words),
+                Chunking::Shingles(Unit::Letter, _) => letters,
+                Chunking::Shingles(Unit::Word, _) => words,
+                // The words of one piece are in memory as well.
+                Chunking::Sentences | Chunking::Paragraphs => 2 * words,
+                Chunking::ShingleParagraphs => {
+                    let sentences = periods + text.len() / chunk::SENTENCE_CHARACTERS;
+                    bytes += text.len();
+                    sentences / chunk::PARAGRAPH_SENTENCES + 1
+                }
+            };
+            let copies = self.kept.iter().filter(|kept| **kept == place).count();
+            bytes += 8 * most * (1 + copies);
+            if chunker.as_set {
+                set_bytes = set_bytes.max(FingerprintSet::bytes_for(most));
+            }
+        }
+        bytes + set_bytes
+    }
+
     /// Cuts one document into chunks and does nothing else: there is no sketch, no feature and,
     /// unless the document is a chunk itself, no fingerprint of the text.
     pub fn analyze_chunks(&mut self, text: &str) -> Analysis<'_> {
@@ -219,6 +252,49 @@ impl Analyzer {
                 self.set.retain_first(out);
             }
         }
+    }
+}
+
+/// How much there is of a text, at the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TextCounts {
+    words: usize,
+    letters: usize,
+    lines: usize,
+    periods: usize,
+}
+
+impl TextCounts {
+    fn of(text: &str, form: Form) -> TextCounts {
+        // What a character of a compatibility form becomes: `ﷺ` has the most, four words.
+        let (most_words, most_letters) = if form == Form::Nfkc { (4, 18) } else { (1, 4) };
+        let mut counts = TextCounts { words: 0, letters: 0, lines: 1, periods: 0 };
+        let mut in_word = false;
+        for c in text.chars() {
+            if c.is_ascii() {
+                let goes_on = c.is_ascii_alphanumeric();
+                counts.words += usize::from(goes_on && !in_word);
+                counts.letters += usize::from(goes_on);
+                counts.lines += usize::from(c == '\n');
+                counts.periods += usize::from(c == '.');
+                in_word = goes_on;
+                continue;
+            }
+            counts.letters += most_letters;
+            match unicode::class(c) {
+                CharClass::Word if form == Form::Nfc => {
+                    counts.words += usize::from(!in_word);
+                    in_word = true;
+                }
+                CharClass::Separator if form == Form::Nfc => in_word = false,
+                CharClass::Mark | CharClass::Ignored if form == Form::Nfc => {}
+                _ => {
+                    counts.words += most_words;
+                    in_word = false;
+                }
+            }
+        }
+        counts
     }
 }
 

@@ -1,6 +1,52 @@
-//! How numbers are written for people, in every edge alike: `1,500`, `53.3 %`, `1.5 MB`, `2.5 h`.
+//! How numbers and foreign words are written for people, in every edge alike: `1,500`, `53.3 %`,
+//! `1.5 MB`, `2.5 h`.
 //!
-//! Programs get plain numbers: JSON and CSV never go through this module.
+//! Programs get plain numbers and whole words: JSON and CSV never go through this module.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Whether a character steers a terminal or turns the direction of what follows, instead of being
+/// shown: the controls of ASCII and Latin-1, the marks and brackets of bidirectional text, the
+/// separators of lines, and what has no width. Joiners stay, which words of many languages need.
+pub fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' |
+            '\u{2060}'..='\u{206f}' | '\u{feff}'
+        )
+}
+
+/// Words from outside, such as the name of a file, in one line that can be shown anywhere: what
+/// steers a terminal is spelled, as in `\u{1b}`.
+pub fn shown(words: &str) -> Cow<'_, str> {
+    spelled_where(words, steers)
+}
+
+/// Lines with words from outside; their line feeds stay.
+pub fn shown_lines(lines: &str) -> Cow<'_, str> {
+    spelled_where(lines, |c| c != '\n' && steers(c))
+}
+
+fn spelled_where(text: &str, is_spelled: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_spelled) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            c if !is_spelled(c) => out.push(c),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+        }
+    }
+    Cow::Owned(out)
+}
 
 /// 1204551 as `1,204,551`.
 pub fn grouped(number: u64) -> String {
@@ -72,6 +118,25 @@ mod tests {
         assert_eq!([0, 999, 1000, 1_204_551].map(grouped), ["0", "999", "1,000", "1,204,551"]);
         assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");
         assert_eq!([0, 1, 2_000].map(|n| plural(n, "page", "pages")), ["0 pages", "1 page", "2,000 pages"]);
+    }
+
+    #[test]
+    fn nothing_from_outside_steers_a_terminal() {
+        assert_eq!(
+            shown("plain, grüße, نامه\u{200c}ها 👩\u{200d}🚀"),
+            "plain, grüße, نامه\u{200c}ها 👩\u{200d}🚀"
+        );
+        assert!(matches!(shown("plain"), Cow::Borrowed("plain")));
+        assert_eq!(
+            shown("a\u{1b}[31m\n\r\tb\u{202e}\u{9b}\u{7f}"),
+            "a\\u{1b}[31m\\n\\r\\tb\\u{202e}\\u{9b}\\u{7f}"
+        );
+        assert_eq!(shown_lines("a\nb\u{1b}\n"), "a\nb\\u{1b}\n");
+        let steering = (0..0x20).chain(0x7f..0xa0).chain([0x61c, 0x200e, 0x200f, 0x2028, 0x2029]);
+        for code in steering.chain(0x202a..0x202f).chain(0x2066..0x206a) {
+            let c = char::from_u32(code).unwrap();
+            assert!(steers(c) && !shown(&c.to_string()).contains(c), "{code:x}");
+        }
     }
 
     #[test]

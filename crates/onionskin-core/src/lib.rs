@@ -23,6 +23,7 @@
 mod analyze;
 pub mod calendar;
 pub mod chunk;
+pub mod csv;
 pub mod feature;
 pub mod format;
 pub mod gf2;
@@ -33,6 +34,7 @@ mod recipe;
 mod set;
 mod simd;
 pub mod sketch;
+mod spelled;
 mod table;
 pub mod token;
 pub mod unicode;

@@ -24,7 +24,7 @@
 use std::sync::OnceLock;
 
 use crate::gf2::Modulus;
-use crate::simd::{self, Barrett};
+use crate::simd::{self, Barrett, Sums};
 use crate::token::{ascii_words, load_block};
 
 /// The width of a fingerprint.
@@ -81,11 +81,8 @@ pub struct Rabin {
 impl Rabin {
     /// The fingerprinter of a purpose and width.
     pub fn new(purpose: Purpose, width: Width) -> Rabin {
-        let mut rabin = Rabin::portable(purpose, width);
-        if simd::has_carryless_multiply() {
-            rabin.advance = None;
-        }
-        rabin
+        let portable = Rabin::portable(purpose, width);
+        Rabin { advance: portable.advance.filter(|_| !simd::has_carryless_multiply()), ..portable }
     }
 
     /// The same, never using a carry-less multiplier.
@@ -222,6 +219,10 @@ impl Shingler {
         Shingler { rabin, coefficients, leading, tables }
     }
 
+    fn sums(&self) -> Sums<'_> {
+        Sums { coefficients: &self.coefficients, constant: self.leading, barrett: self.rabin.barrett }
+    }
+
     /// Tokens in a shingle.
     pub fn w(&self) -> usize {
         self.coefficients.len()
@@ -232,15 +233,13 @@ impl Shingler {
     pub fn sequences_into(&self, blocks: &[u64], out: &mut Vec<u64>) {
         let start = out.len();
         let sums = match &self.tables {
-            None => simd::group_sums(blocks, &self.coefficients, self.leading, self.rabin.barrett, out),
-            Some(_) => None,
+            None => simd::group_sums(blocks, self.sums(), out),
+            Some(_) => false,
         };
-        match sums {
-            Some(()) if self.rabin.width == Width::Bits32 => {
-                out[start..].iter_mut().for_each(|sum| *sum = self.rabin.narrow(*sum));
-            }
-            Some(()) => {}
-            None => out.extend(blocks.chunks_exact(self.w()).map(|group| self.rabin.sequence(group))),
+        if !sums {
+            out.extend(blocks.chunks_exact(self.w()).map(|group| self.rabin.sequence(group)));
+        } else if self.rabin.width == Width::Bits32 {
+            out[start..].iter_mut().for_each(|sum| *sum = self.rabin.narrow(*sum));
         }
     }
 
@@ -257,8 +256,8 @@ impl Shingler {
         let start = out.len();
         match &self.tables {
             None => {
-                simd::window_sums(tokens, &self.coefficients, self.leading, self.rabin.barrett, out)
-                    .expect("a carry-less multiplier was found when the shingler was made");
+                let summed = simd::window_sums(tokens, self.sums(), out);
+                assert!(summed, "a carry-less multiplier was found when the shingler was made");
             }
             Some(tables) => tables.roll(tokens, self.w(), self.leading, out),
         }

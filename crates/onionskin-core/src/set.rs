@@ -51,15 +51,22 @@ impl FingerprintSet {
     }
 
     fn make_room(&mut self, n: usize) {
+        self.make_slots(n);
+        if self.buffer.len() < n {
+            self.buffer.resize(n, 0);
+        }
+    }
+
+    fn make_slots(&mut self, n: usize) {
         assert!(n <= 1 << 30, "a document has fewer than 2³⁰ chunks");
-        let capacity = (4 * n).next_power_of_two().max(16);
+        let capacity = slots_for(n);
         self.mask = capacity - 1;
         self.shift = 64 - capacity.ilog2();
         if self.slots.len() < capacity {
+            // Not through a copy of the old ones.
+            self.slots = Vec::new();
             self.slots.resize(capacity, 0);
-        }
-        if self.buffer.len() < n {
-            self.buffer.resize(n, 0);
+            (self.base, self.len) = (0, 0);
         }
         let used = self.base as usize + self.len;
         if used + n < u32::MAX as usize {
@@ -92,7 +99,14 @@ impl FingerprintSet {
     /// What two documents share they have in nearly the same order: after one that is a member, the
     /// next is the next member, and one look tells. The table is asked only where they differ.
     pub fn count_shared(&self, fingerprints: &[u64]) -> u32 {
+        self.count_shared_from(0, fingerprints).unwrap_or(0)
+    }
+
+    /// The same, `None` when they are fewer than `least`: that is often known long before the end,
+    /// since everything that is not a member takes from what could still be shared.
+    pub fn count_shared_from(&self, least: u64, fingerprints: &[u64]) -> Option<u32> {
         let members = self.members();
+        let mut may_miss = (fingerprints.len() as u64).checked_sub(least)?;
         let (mut shared, mut next) = (0, 0);
         for fingerprint in fingerprints {
             if members.get(next) == Some(fingerprint) {
@@ -101,9 +115,11 @@ impl FingerprintSet {
             } else if let Some(place) = self.place(*fingerprint) {
                 shared += 1;
                 next = place + 1;
+            } else {
+                may_miss = may_miss.checked_sub(1)?;
             }
         }
-        shared
+        Some(shared)
     }
 
     /// What it holds, each once, in order.
@@ -113,6 +129,9 @@ impl FingerprintSet {
 
     /// Keeps the first of equal fingerprints, in order.
     pub fn retain_first(&mut self, fingerprints: &mut Vec<u64>) {
+        if fingerprints.len() > MANY {
+            return self.retain_first_of_many(fingerprints);
+        }
         self.hold(fingerprints);
         // Most documents repeat nothing.
         if self.len < fingerprints.len() {
@@ -120,6 +139,48 @@ impl FingerprintSet {
             fingerprints.extend_from_slice(self.members());
         }
     }
+
+    /// As [`FingerprintSet::retain_first`], without a second copy: the members are those of the
+    /// fingerprints that were kept so far. Holds nothing afterwards.
+    fn retain_first_of_many(&mut self, fingerprints: &mut Vec<u64>) {
+        self.make_slots(fingerprints.len());
+        let slots = &mut self.slots[..=self.mask];
+        let (base, mask, shift) = (self.base, self.mask, self.shift);
+        let mut len = 0;
+        for at in 0..fingerprints.len() {
+            let fingerprint = fingerprints[at];
+            fingerprints[len] = fingerprint;
+            let mut slot = home(fingerprint, shift);
+            loop {
+                let number = slots[slot];
+                if number <= base {
+                    len += 1;
+                    slots[slot] = base + len as u32;
+                    break;
+                }
+                if fingerprints[(number - base - 1) as usize] == fingerprint {
+                    break;
+                }
+                slot = (slot + 1) & mask;
+            }
+        }
+        fingerprints.truncate(len);
+        self.base += len as u32;
+        self.len = 0;
+    }
+
+    /// Memory that it takes to keep the first of equal fingerprints among so many.
+    pub fn bytes_for(n: usize) -> usize {
+        4 * slots_for(n) + if n > MANY { 0 } else { 8 * n }
+    }
+}
+
+/// From here on memory counts for more than time.
+const MANY: usize = 1 << 18;
+
+/// Few are full, or with many at most two in three.
+fn slots_for(n: usize) -> usize {
+    if n > MANY { (3 * n / 2).next_power_of_two() } else { (4 * n).next_power_of_two().max(16) }
 }
 
 /// The slot where a fingerprint is looked for first.
@@ -132,6 +193,21 @@ fn home(fingerprint: u64, shift: u32) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn firsts_of_many_are_kept() {
+        let mut set = FingerprintSet::default();
+        // Before and after few, and when numbers run out.
+        for (n, distinct) in [(MANY + 9, MANY / 3), (5, 2), (MANY + 1, MANY + 1), (2 * MANY, 7)] {
+            let values = (0..n as u64).map(|i| (i * i) % distinct as u64).collect::<Vec<_>>();
+            let mut seen = std::collections::HashSet::new();
+            let expected = values.iter().copied().filter(|value| seen.insert(*value)).collect::<Vec<_>>();
+            let mut found = values;
+            set.retain_first(&mut found);
+            assert_eq!(found, expected);
+            set.base = set.base.max(u32::MAX - 2 * n as u32);
+        }
+    }
 
     proptest! {
         /// Documents one after the other, as sets of the standard library have them.
@@ -174,6 +250,10 @@ mod tests {
             let turn = turned % other.len().max(1);
             other.rotate_left(turn);
             prop_assert_eq!(set.count_shared(&other), expected);
+            for least in 0..=other.len() as u64 + 1 {
+                let enough = (u64::from(expected) >= least).then_some(expected);
+                prop_assert_eq!(set.count_shared_from(least, &other), enough);
+            }
         }
 
         #[test]

@@ -6,6 +6,78 @@
 
 #![allow(unsafe_code)]
 
+/// The kernel compiled for as many coefficients as there are, or else `$other`.
+#[cfg(target_arch = "x86_64")]
+macro_rules! by_width {
+    ($kernel:ident($blocks:expr, $sums:expr, $out:expr) for $($width:literal)|+, else $other:expr) => {
+        match $sums.coefficients.len() {
+            $($width => $kernel::<$width>($blocks, $sums, $out),)+
+            _ => $other,
+        }
+    };
+}
+
+/// A function that loads a register from as many bytes.
+#[cfg(target_arch = "x86_64")]
+macro_rules! load {
+    ($name:ident: $from:ty => $register:ty, $features:literal, $load:ident) => {
+        #[target_feature(enable = $features)]
+        #[inline]
+        fn $name(from: &$from) -> $register {
+            const { assert!(size_of::<$from>() == size_of::<$register>()) };
+            // SAFETY: as many readable bytes as the register has, and the load needs no alignment.
+            unsafe { $load(from.as_ptr().cast()) }
+        }
+    };
+}
+
+/// Barrett's reduction of products of degree below 128, one in each lane of a register: two
+/// multiplications. The remainders are in the lower half of each lane.
+///
+/// With M = t⁶⁴ + m and μ = ⌊t¹²⁸/M⌋ = t⁶⁴ + μ', the quotient of H·t⁶⁴ + L is q = H + ⌊H·μ'/t⁶⁴⌋
+/// and the remainder L + (q·m mod t⁶⁴), since q·t⁶⁴ cancels the upper half.
+#[cfg(target_arch = "x86_64")]
+macro_rules! remainders {
+    ($products:expr, $barrett:expr; $upper:ident, $multiply:ident, $xor:ident) => {{
+        let upper = $upper($products, $products);
+        let estimate = $multiply::<0x00>(upper, $barrett);
+        let quotient = $xor($upper(estimate, estimate), upper);
+        $xor($multiply::<0x10>(quotient, $barrett), $products)
+    }};
+}
+
+/// The sums of the windows that begin in one register, as products: those of the even ones and
+/// those of the odd ones. `$load` gives the register that begins at a block.
+///
+/// Of blocks in a row the even ones belong to the even windows and the odd ones to the odd windows,
+/// by turns. The last block of a window is multiplied by t⁶⁴, that is, moved to the upper half.
+#[cfg(target_arch = "x86_64")]
+macro_rules! even_and_odd_windows {
+    (
+        $width:ident, $factors:expr, $load:expr;
+        $zero:ident, $xor:ident, $multiply:ident, $raise_even:expr, $raise_odd:expr
+    ) => {{
+        let (mut even, mut odd) = ($zero(), $zero());
+        for (j, factor) in $factors[..$width - 1].iter().enumerate() {
+            // Block j of the even windows, and block j of the odd ones.
+            let (a, b) = if j % 2 == 0 {
+                let blocks = $load(j);
+                ($multiply::<0x00>(blocks, *factor), $multiply::<0x01>(blocks, *factor))
+            } else {
+                ($multiply::<0x01>($load(j - 1), *factor), $multiply::<0x00>($load(j + 1), *factor))
+            };
+            even = $xor(even, a);
+            odd = $xor(odd, b);
+        }
+        let (a, b) = if ($width - 1).is_multiple_of(2) {
+            ($raise_even($load($width - 1)), $raise_odd($load($width - 1)))
+        } else {
+            ($raise_odd($load($width - 2)), $raise_even($load($width)))
+        };
+        ($xor(even, a), $xor(odd, b))
+    }};
+}
+
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
@@ -55,62 +127,44 @@ fn has_avx512() -> bool {
         && has!("avx512vbmi2")
 }
 
-/// For every window of `coefficients.len()` blocks: Σ blockⱼ·coefficientⱼ mod M, xor `constant`,
-/// appended to `out`. `None` when the processor cannot; then nothing is written.
-pub(crate) fn window_sums(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) -> Option<()> {
+/// Sums over stretches of blocks: Σ blockⱼ·coefficientⱼ mod M, xor `constant`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sums<'a> {
+    /// As many as a stretch has blocks.
+    pub coefficients: &'a [u64],
+    pub constant: u64,
+    pub barrett: Barrett,
+}
+
+/// Appends the sum of every window of blocks to `out`. `false` when the processor cannot; then
+/// nothing is written.
+pub(crate) fn window_sums(blocks: &[u64], sums: Sums<'_>, out: &mut Vec<u64>) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if has_avx512()
-        // SAFETY: the features that `window_sums` enables were detected just above.
-        && unsafe { avx512::window_sums(blocks, coefficients, constant, barrett, out) }
-    {
-        return Some(());
-    }
-    #[cfg(target_arch = "x86_64")]
-    if has_wide_carryless_multiply()
-        // SAFETY: the features that `window_sums_wide` enables were detected just above.
-        && unsafe { x86::window_sums_wide(blocks, coefficients, constant, barrett, out) }
-    {
-        return Some(());
-    }
-    #[cfg(target_arch = "x86_64")]
-    if has_carryless_multiply() {
-        // SAFETY: the features that `window_sums` enables were detected just above.
-        unsafe { x86::window_sums(blocks, coefficients, constant, barrett, out) };
-        return Some(());
-    }
-    let _ = (blocks, coefficients, constant, barrett, out);
-    None
+    // SAFETY: the features that each of them enables are detected just before.
+    return unsafe {
+        (has_avx512() && avx512::window_sums(blocks, sums, out))
+            || (has_wide_carryless_multiply() && x86::window_sums_wide(blocks, sums, out))
+            || (has_carryless_multiply() && x86::window_sums(blocks, sums, out))
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    return without_kernel(blocks, sums, out);
 }
 
 /// The same for groups of blocks that do not overlap.
-pub(crate) fn group_sums(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) -> Option<()> {
+pub(crate) fn group_sums(blocks: &[u64], sums: Sums<'_>, out: &mut Vec<u64>) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if has_avx512()
-        // SAFETY: the features that `group_sums` enables were detected just above.
-        && unsafe { avx512::group_sums(blocks, coefficients, constant, barrett, out) }
-    {
-        return Some(());
-    }
-    #[cfg(target_arch = "x86_64")]
-    if has_carryless_multiply() {
-        // SAFETY: the features that `group_sums` enables were detected just above.
-        unsafe { x86::group_sums(blocks, coefficients, constant, barrett, out) };
-        return Some(());
-    }
-    let _ = (blocks, coefficients, constant, barrett, out);
-    None
+    // SAFETY: the features that each of them enables are detected just before.
+    return unsafe {
+        (has_avx512() && avx512::group_sums(blocks, sums, out))
+            || (has_carryless_multiply() && x86::group_sums(blocks, sums, out))
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    return without_kernel(blocks, sums, out);
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn without_kernel(_: &[u64], _: Sums<'_>, _: &mut Vec<u64>) -> bool {
+    false
 }
 
 /// a·b mod M.
@@ -320,6 +374,34 @@ mod tests {
 
     type FindRuns = fn(&[[u8; 64]], usize, &mut Runs);
 
+    type SumKernel = fn(&[u64], Sums<'_>, &mut Vec<u64>) -> bool;
+
+    /// Each kernel that the processor has gives the sums of the stretches.
+    fn check_sums(
+        blocks: &[u64],
+        stretches: &[&[u64]],
+        w: usize,
+        rest: u64,
+        constant: u64,
+        kernels: &[SumKernel],
+    ) -> Result<(), TestCaseError> {
+        let modulus = gf2::Modulus::new(rest);
+        let coefficients: Vec<u64> = (1..=w).rev().map(|n| modulus.power_of_t64(n)).collect();
+        let product_sum = |stretch: &&[u64]| {
+            stretch.iter().zip(&coefficients).fold(constant, |sum, (x, c)| sum ^ modulus.mul(*x, *c))
+        };
+        let expected: Vec<u64> = stretches.iter().map(product_sum).collect();
+        let sums =
+            Sums { coefficients: &coefficients, constant, barrett: Barrett { mu: modulus.barrett(), rest } };
+        for kernel in kernels {
+            let mut found = vec![];
+            if kernel(blocks, sums, &mut found) {
+                prop_assert_eq!(&found, &expected);
+            }
+        }
+        Ok(())
+    }
+
     proptest! {
         #[test]
         fn minima_equal_their_portable_twin(values in prop::collection::vec(any::<u64>(), 0..40), eights in 1usize..20, seed: u64) {
@@ -388,54 +470,25 @@ mod tests {
         /// The processor's best kernel, the next best ones, and the definition.
         #[test]
         fn windows_equal_their_twins(blocks in prop::collection::vec(any::<u64>(), 0..80), w in 1usize..10, rest: u64, constant: u64) {
-            let modulus = gf2::Modulus::new(rest);
-            let barrett = Barrett { mu: modulus.barrett(), rest };
-            let coefficients: Vec<u64> = (1..=w).rev().map(|n| modulus.power_of_t64(n)).collect();
-            let expected: Vec<u64> = blocks
-                .windows(w)
-                .map(|window| window.iter().zip(&coefficients).fold(constant, |sum, (x, c)| sum ^ modulus.mul(*x, *c)))
-                .collect();
-            let mut found = vec![];
-            if window_sums(&blocks, &coefficients, constant, barrett, &mut found).is_some() {
-                prop_assert_eq!(&found, &expected);
-            }
-            #[cfg(target_arch = "x86_64")]
-            if has_wide_carryless_multiply() {
-                found.clear();
-                // SAFETY: the features were detected just above.
-                if unsafe { x86::window_sums_wide(&blocks, &coefficients, constant, barrett, &mut found) } {
-                    prop_assert_eq!(&found, &expected);
-                }
-            }
-            #[cfg(target_arch = "x86_64")]
-            if has_carryless_multiply() {
-                found.clear();
-                // SAFETY: the feature was detected just above.
-                unsafe { x86::window_sums(&blocks, &coefficients, constant, barrett, &mut found) };
-                prop_assert_eq!(&found, &expected);
-            }
+            check_sums(&blocks, &blocks.windows(w).collect::<Vec<_>>(), w, rest, constant, &[
+                window_sums,
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the features are detected just before.
+                |blocks, sums, out| has_wide_carryless_multiply() && unsafe { x86::window_sums_wide(blocks, sums, out) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the feature is detected just before.
+                |blocks, sums, out| has_carryless_multiply() && unsafe { x86::window_sums(blocks, sums, out) },
+            ])?;
         }
 
         #[test]
         fn groups_equal_their_twins(blocks in prop::collection::vec(any::<u64>(), 0..100), w in 1usize..10, rest: u64, constant: u64) {
-            let modulus = gf2::Modulus::new(rest);
-            let barrett = Barrett { mu: modulus.barrett(), rest };
-            let coefficients: Vec<u64> = (1..=w).rev().map(|n| modulus.power_of_t64(n)).collect();
-            let expected: Vec<u64> = blocks
-                .chunks_exact(w)
-                .map(|group| group.iter().zip(&coefficients).fold(constant, |sum, (x, c)| sum ^ modulus.mul(*x, *c)))
-                .collect();
-            let mut found = vec![];
-            if group_sums(&blocks, &coefficients, constant, barrett, &mut found).is_some() {
-                prop_assert_eq!(&found, &expected);
-            }
-            #[cfg(target_arch = "x86_64")]
-            if has_carryless_multiply() {
-                found.clear();
-                // SAFETY: the feature was detected just above.
-                unsafe { x86::group_sums(&blocks, &coefficients, constant, barrett, &mut found) };
-                prop_assert_eq!(&found, &expected);
-            }
+            check_sums(&blocks, &blocks.chunks_exact(w).collect::<Vec<_>>(), w, rest, constant, &[
+                group_sums,
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the feature is detected just before.
+                |blocks, sums, out| has_carryless_multiply() && unsafe { x86::group_sums(blocks, sums, out) },
+            ])?;
         }
 
         #[test]

@@ -128,6 +128,16 @@ impl Tokenizer {
         Tokenizer { lines: false, ..self }
     }
 
+    /// The normal form of its words.
+    pub(crate) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// Whether it finds lines.
+    pub(crate) fn sees_lines(&self) -> bool {
+        self.lines
+    }
+
     /// Replaces what is in `tokens` with the tokens of `text`.
     pub fn tokenize(&mut self, text: &str, tokens: &mut Tokens) {
         tokens.clear();

@@ -6,7 +6,9 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Instant;
 
-use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Source, Tasks, Visitor, discover};
+use onionskin_corpus::{
+    BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Source, Tasks, Visitor, discover,
+};
 
 #[derive(Default)]
 struct Count {
@@ -15,6 +17,7 @@ struct Count {
     links: u64,
     bad: Vec<BadRecord>,
     skipped: u64,
+    failed: Option<String>,
 }
 
 impl Visitor for Count {
@@ -31,6 +34,10 @@ impl Visitor for Count {
     fn skipped(&mut self, _: SkipReason) {
         self.skipped += 1;
     }
+
+    fn failed(&mut self, failure: InputFailure) {
+        self.failed = Some(failure.detail);
+    }
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -43,6 +50,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     while let Some(task) = tasks.next_task() {
         input_bytes += task.input_bytes();
         task.run(&mut scratch, &mut count);
+    }
+    if let Some(failure) = count.failed {
+        return Err(failure.into());
     }
     let seconds = start.elapsed().as_secs_f64();
     for bad in count.bad.iter().take(10) {

@@ -4,15 +4,22 @@ use std::io::{self, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
+use crate::options::Options;
 use crate::sniff::Encoding;
 
 /// Compressed bytes are fetched in pieces of this size.
 const READ_BYTES: usize = 128 << 10;
 
+/// The first piece of a file that is read whole.
+const FIRST_BYTES: u64 = 128 << 10;
+
 /// A zstd frame may ask for a window of up to 2 to this many bytes; the frame's header is outside
 /// data, and without a bound it could ask for gigabytes. 27 is what `zstd` itself accepts without
 /// being told.
-const ZSTD_WINDOW_LOG: u32 = 27;
+pub(crate) const ZSTD_WINDOW_LOG: u32 = 27;
+
+/// A window that every reader has room for; that of `zstd` as it is.
+const SMALL_WINDOW_LOG: u32 = 21;
 
 /// Decodes a stream: every gzip member or zstd frame, one after the other.
 ///
@@ -23,13 +30,22 @@ pub fn decoder<'a, R: Read + Send + 'a>(
     input: R,
     encoding: Encoding,
 ) -> io::Result<Box<dyn Read + Send + 'a>> {
+    decoder_within(input, encoding, ZSTD_WINDOW_LOG)
+}
+
+/// As [`decoder`], with windows of at most 2 to this many bytes.
+pub(crate) fn decoder_within<'a, R: Read + Send + 'a>(
+    input: R,
+    encoding: Encoding,
+    window_log: u32,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
     Ok(match encoding {
         Encoding::Plain => Box::new(input),
         Encoding::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(READ_BYTES, input))),
         Encoding::Zstd => {
             let mut decoder =
                 zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(READ_BYTES, input))?;
-            decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+            decoder.window_log_max(window_log)?;
             Box::new(decoder)
         }
     })
@@ -51,10 +67,53 @@ pub(crate) fn decode_head(head: &[u8], encoding: Encoding, limit: usize) -> Vec<
     out
 }
 
-/// Reads up to `limit` bytes; `true` when there is more.
-pub(crate) fn read_bounded(input: impl Read, limit: u64, out: &mut Vec<u8>) -> io::Result<bool> {
+/// Whether a zstd frame asked for a larger window than was allowed.
+pub(crate) fn asks_for_window(error: &io::Error) -> bool {
+    error.raw_os_error().is_none() && error.to_string().contains("requires too much memory")
+}
+
+/// Unpacks what is in memory, up to a limit; `true` when there is more. `before_large` is called as
+/// in [`read_gently`], and before there is a large window.
+pub(crate) fn unpack_gently(
+    packed: &[u8],
+    encoding: Encoding,
+    options: &Options,
+    out: &mut Vec<u8>,
+    before_large: &mut dyn FnMut(u64),
+) -> io::Result<bool> {
+    let limit = options.max_record_bytes;
+    let small = SMALL_WINDOW_LOG.min(options.max_window_log);
+    match read_gently(decoder_within(packed, encoding, small)?, limit, out, before_large) {
+        Err(error) if asks_for_window(&error) => {
+            before_large(1 << options.max_window_log.min(63));
+            let input = decoder_within(packed, encoding, options.max_window_log)?;
+            read_gently(input, limit, out, before_large)
+        }
+        read => read,
+    }
+}
+
+/// Reads up to `limit` bytes; `true` when there is more. `before_large` is called with what the
+/// buffer grows to, before it does.
+pub(crate) fn read_gently(
+    mut input: impl Read,
+    limit: u64,
+    out: &mut Vec<u8>,
+    before_large: &mut dyn FnMut(u64),
+) -> io::Result<bool> {
     out.clear();
-    input.take(limit.saturating_add(1)).read_to_end(out)?;
+    let mut room = FIRST_BYTES.min(limit.saturating_add(1));
+    loop {
+        before_large(out.len() as u64 + room);
+        // A step of its own makes no more room than it needs.
+        out.reserve_exact(usize::try_from(room).unwrap_or(usize::MAX));
+        let read = input.by_ref().take(room).read_to_end(out)? as u64;
+        let left = limit.saturating_add(1).saturating_sub(out.len() as u64);
+        if read < room || left == 0 {
+            break;
+        }
+        room = (out.len() as u64).min(left);
+    }
     if out.len() as u64 > limit {
         out.clear();
         return Ok(true);

@@ -4,6 +4,7 @@
 //! and what a folder or a glob expands to is sorted bytewise by path, so that neither the file
 //! system nor the locale has a say.
 
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ use walkdir::WalkDir;
 
 use crate::options::{Format, Options};
 use crate::sniff::{Encoding, HEAD_BYTES, Sniffed, sniff};
-use crate::source::{Location, Source, Stream, TreeFiles, slashed};
+use crate::source::{FileKind, Location, Source, Stream, TreeFiles, is_of_one_file, slashed};
+use crate::watch::Watch;
 
 /// Why the inputs could not be made into sources.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +107,8 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> DiscoverError + '_ {
 /// # Errors
 ///
 /// When an input does not exist, matches nothing, cannot be read, or is a file that is neither text
-/// nor in a known format. Inside a folder such a file is no error; the tasks count it as skipped.
+/// nor in a known format. Inside a folder such a file is no error, and neither is one that cannot
+/// be opened; the tasks tell of it as [skipped](crate::Visitor::skipped_file).
 pub fn discover(inputs: &[String], options: &Options) -> Result<Vec<Source>, DiscoverError> {
     if inputs.is_empty() {
         return Err(DiscoverError::NoInput);
@@ -245,7 +248,7 @@ impl Discovery<'_> {
                     folder: None,
                     files: TreeFiles::new(PathBuf::new(), false),
                 });
-                tree.files.push(path, size, true);
+                tree.files.push(path, size, FileKind::Document, "");
                 Ok(())
             }
             Some(format) => {
@@ -256,7 +259,9 @@ impl Discovery<'_> {
     }
 
     fn add_folder(&mut self, input: &str, folder: &Path) -> Result<(), DiscoverError> {
-        let found = walk(folder, |_| true)?;
+        // A folder that was named, and not found in another, has to be there.
+        fs::read_dir(folder).map_err(io_error(folder))?;
+        let found = walk(folder, self.options.follow_links, |_| true)?;
         if found.is_empty() {
             return Err(DiscoverError::EmptyFolder { input: input.to_owned() });
         }
@@ -273,7 +278,8 @@ impl Discovery<'_> {
             .compile_matcher();
         let root = if base.as_os_str().is_empty() { Path::new(".") } else { base };
         let found = if root.is_dir() {
-            walk(root, |path| matches_itself_or_a_parent(&matcher, path))?
+            let wanted = |path: &Path| matches_itself_or_a_parent(&matcher, path);
+            walk(root, self.options.follow_links, wanted)?
         } else {
             Vec::new()
         };
@@ -288,24 +294,32 @@ impl Discovery<'_> {
         // Never continues a tree from an earlier input: its names are relative to another folder.
         self.finish_tree();
         let name = slashed(folder);
-        for Found { relative, size, regular } in found {
+        for Found { relative, size, skip } in found {
             let path = folder.join(&relative);
-            let sniffed = if regular {
-                sniff_file(&path).map_err(io_error(&path))?
-            } else {
-                Sniffed { encoding: Encoding::Plain, format: None }
+            let looked_at = match skip {
+                Some(skip) => Err(skip),
+                None => match sniff_file(&path) {
+                    Ok(sniffed) => match self.options.format.or(sniffed.format) {
+                        Some(format) => Ok((format, sniffed.encoding)),
+                        None => Err((FileKind::Unknown, String::new())),
+                    },
+                    Err(error) if is_of_one_file(&error) => Err((FileKind::Unreadable, error.to_string())),
+                    Err(error) => return Err(io_error(&path)(error)),
+                },
             };
-            let format = if regular { self.options.format.or(sniffed.format) } else { None };
-            match format {
-                None | Some(Format::Tree) => {
-                    let tree = self.tree.get_or_insert_with(|| OpenTree {
-                        folder: Some(name.clone()),
-                        files: TreeFiles::new(folder.to_owned(), true),
-                    });
-                    tree.files.push(&relative, size, format.is_some());
+            let (kind, detail) = match looked_at {
+                Ok((format, encoding)) if format != Format::Tree => {
+                    self.push_file(slashed(&path), path, size, format, encoding);
+                    continue;
                 }
-                Some(format) => self.push_file(slashed(&path), path, size, format, sniffed.encoding),
-            }
+                Ok(_) => (FileKind::Document, String::new()),
+                Err(skip) => skip,
+            };
+            let tree = self.tree.get_or_insert_with(|| OpenTree {
+                folder: Some(name.clone()),
+                files: TreeFiles::new(folder.to_owned(), true),
+            });
+            tree.files.push(&relative, size, kind, &detail);
         }
         self.finish_tree();
         Ok(())
@@ -349,7 +363,7 @@ pub(crate) fn expanded(source: Source) -> Vec<Source> {
 }
 
 fn wacz_members(source: &Source) -> Result<Vec<Source>, WaczError> {
-    let wacz = Wacz::open(BufReader::new(source.open()?))?;
+    let wacz = Wacz::open(BufReader::new(source.open(&Watch::default())?))?;
     let whole = Arc::new(source.clone());
     let member_source = |member: &wacz::Member| {
         let whole = Arc::clone(&whole);
@@ -362,7 +376,7 @@ fn wacz_members(source: &Source) -> Result<Vec<Source>, WaczError> {
             Source { name, bytes: member.bytes, format: Format::Warc, encoding: Encoding::Plain, location };
         if member.stored_at.is_some() {
             let mut head = Vec::new();
-            found.open()?.take(4).read_to_end(&mut head)?;
+            found.open(&Watch::default())?.take(4).read_to_end(&mut head)?;
             found.encoding = Encoding::of(&head);
         }
         Ok(found)
@@ -386,46 +400,83 @@ fn sniff_file(path: &Path) -> io::Result<Sniffed> {
 struct Found {
     relative: PathBuf,
     size: u64,
-    /// Not a regular file, or a link to nothing: counted, never opened.
-    regular: bool,
+    /// Why it is counted and never opened.
+    skip: Option<(FileKind, String)>,
 }
 
 /// Every file below `root` whose relative path is wanted, sorted bytewise, without hidden ones.
-/// Links are followed; one that leads back up is left out.
-fn walk(root: &Path, wanted: impl Fn(&Path) -> bool) -> Result<Vec<Found>, DiscoverError> {
+///
+/// A link that leads to a place below the root is followed; one that leads back up is left out,
+/// since all of it is there already. A link out of the root is followed on request only: what it
+/// leads to was not named. A file or folder that cannot be opened is one that was found and is not
+/// read.
+fn walk(
+    root: &Path,
+    follow_links: bool,
+    wanted: impl Fn(&Path) -> bool,
+) -> Result<Vec<Found>, DiscoverError> {
     let hidden = |entry: &walkdir::DirEntry| {
         entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".")
     };
+    let real_root = fs::canonicalize(root).map_err(io_error(root))?;
     let mut found = Vec::new();
-    for entry in WalkDir::new(root).follow_links(true).into_iter().filter_entry(|entry| !hidden(entry)) {
-        let (path, size, regular) = match entry {
-            Ok(entry) if entry.file_type().is_dir() => continue,
-            Ok(entry) => {
-                let meta = entry.metadata().map_err(|error| walk_error(root, error))?;
-                (entry.into_path(), meta.len(), meta.is_file())
+    let outside = RefCell::new(Vec::new());
+    // Asked before a folder is entered, so that nothing outside is looked at.
+    let stays_inside = |entry: &walkdir::DirEntry| {
+        if follow_links || entry.depth() == 0 || !entry.path_is_symlink() {
+            return true;
+        }
+        match fs::canonicalize(entry.path()) {
+            Ok(target) if !target.starts_with(&real_root) => {
+                let skip = (FileKind::Link, format!("leads to {}", slashed(&target)));
+                outside.borrow_mut().push((entry.path().to_owned(), skip));
+                false
             }
+            _ => true,
+        }
+    };
+    let entries = WalkDir::new(root).follow_links(true).into_iter();
+    for entry in entries.filter_entry(|entry| !hidden(entry) && stays_inside(entry)) {
+        let (path, size, skip) = match entry {
+            Ok(entry) if entry.file_type().is_dir() => continue,
+            Ok(entry) => match entry.metadata() {
+                Ok(meta) if meta.is_file() => (entry.into_path(), meta.len(), None),
+                // A pipe, a device: never opened.
+                Ok(_) => (entry.into_path(), 0, Some((FileKind::Unknown, String::new()))),
+                Err(error) => unreadable(root, error)?,
+            },
             Err(error) if error.loop_ancestor().is_some() => {
                 tracing::debug!(path = ?error.path(), "a link leads back up and is left out");
                 continue;
             }
-            // A link to nothing.
-            Err(error) if error.io_error().is_some_and(|error| error.kind() == io::ErrorKind::NotFound) => {
-                match error.path() {
-                    Some(path) => (path.to_owned(), 0, false),
-                    None => return Err(walk_error(root, error)),
-                }
-            }
-            Err(error) => return Err(walk_error(root, error)),
+            Err(error) => unreadable(root, error)?,
         };
-        let relative = path.strip_prefix(root).unwrap_or(&path);
-        if wanted(relative) {
-            found.push(Found { relative: relative.to_owned(), size, regular });
-        }
+        found.push((path, size, skip));
     }
+    found.extend(outside.into_inner().into_iter().map(|(path, skip)| (path, 0, Some(skip))));
+    let below = |path: PathBuf| path.strip_prefix(root).map(Path::to_owned).unwrap_or(path);
+    let found = found.into_iter().map(|(path, size, skip)| Found { relative: below(path), size, skip });
+    let mut found: Vec<Found> = found.filter(|found| wanted(&found.relative)).collect();
     found.sort_by(|a, b| {
         a.relative.as_os_str().as_encoded_bytes().cmp(b.relative.as_os_str().as_encoded_bytes())
     });
     Ok(found)
+}
+
+type Unopened = (PathBuf, u64, Option<(FileKind, String)>);
+
+/// What cannot be opened is passed over, if the error tells of it alone.
+fn unreadable(root: &Path, error: walkdir::Error) -> Result<Unopened, DiscoverError> {
+    let path = error.path().unwrap_or(root).to_owned();
+    // A link to nothing, or to itself, says nothing of the disk it lies on.
+    let is_link = fs::symlink_metadata(&path).is_ok_and(|meta| meta.file_type().is_symlink());
+    match error.io_error() {
+        Some(source) if path != root && (is_link || is_of_one_file(source)) => {
+            let detail = source.to_string();
+            Ok((path, 0, Some((FileKind::Unreadable, detail))))
+        }
+        _ => Err(walk_error(root, error)),
+    }
 }
 
 fn walk_error(root: &Path, error: walkdir::Error) -> DiscoverError {

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::decode::asks_for_window;
+
 /// One document, lent to a [`Visitor`] for the time of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Document<'a> {
@@ -29,6 +31,8 @@ pub struct Document<'a> {
     pub text: &'a str,
     /// Addresses the document links to: absolute, normalised, in order, without repeats.
     pub links: &'a [String],
+    /// Links that the document has beyond those that are kept of one.
+    pub links_over_limit: u64,
     /// The address the document itself says it should have.
     pub canonical: Option<&'a str>,
     /// When it was fetched, in microseconds since 1970, UTC.
@@ -54,6 +58,66 @@ pub struct BadRecord {
     pub offset: u64,
     /// Why.
     pub reason: BadReason,
+    /// How many records are lost: 1 where that cannot be known.
+    pub records: u64,
+    /// How many bytes of the input they take, as far as that can be known.
+    pub bytes: u64,
+}
+
+/// What is lost of a source: a [`BadRecord`] before the number of its source is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) offset: u64,
+    pub(crate) reason: BadReason,
+    pub(crate) records: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Loss {
+    /// A record of so many bytes.
+    pub(crate) fn record(offset: u64, bytes: u64, reason: BadReason) -> Loss {
+        Loss { offset, reason, records: 1, bytes }
+    }
+
+    /// So many records. The number comes from the file itself and may be anything; sums of it must
+    /// not overflow.
+    pub(crate) fn records(mut self, records: u64) -> Loss {
+        self.records = records.clamp(1, 1 << 40);
+        self
+    }
+
+    pub(crate) fn of(self, source: u32) -> BadRecord {
+        let Loss { offset, reason, records, bytes } = self;
+        BadRecord { source, offset, reason, records, bytes }
+    }
+}
+
+/// An input failed while it was read: a disk, a share, a file that is gone or got shorter. It is
+/// no bad record: nothing is known of what comes after it, and the run has to stop.
+/// [`Source::failure_place`](crate::Source::failure_place) spells the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputFailure {
+    /// Index into the sources.
+    pub source: u32,
+    /// The number of the file in a tree.
+    pub file: Option<u64>,
+    /// The byte of the file, as it is stored.
+    pub byte: u64,
+    /// What the system said.
+    pub detail: String,
+}
+
+/// A file of a folder that is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SkippedFile {
+    /// Index into the sources.
+    pub source: u32,
+    /// Which, in the terms of [`Document::offset`].
+    pub offset: u64,
+    /// Why.
+    pub reason: SkipReason,
+    /// What the system said, or where a link leads; empty where the reason says all.
+    pub detail: String,
 }
 
 /// Why a record could not be read. Counted by [`code`](BadReason::code), shown by `Display`.
@@ -76,6 +140,16 @@ pub enum BadReason {
     /// The record is larger than the limit.
     TooLarge {
         /// The limit in bytes.
+        limit: u64,
+    },
+    /// A page of a Parquet file that there is no memory for; the rest of its row group is lost.
+    LargePage {
+        /// What a page may take, in bytes.
+        limit: u64,
+    },
+    /// The text has more words than can be analysed in the memory there is.
+    NeedsMemory {
+        /// The memory in bytes.
         limit: u64,
     },
     /// The input ends in the middle of a record or of compressed data.
@@ -117,7 +191,8 @@ pub enum BadReason {
         /// What the extractor said.
         detail: String,
     },
-    /// The operating system or the object store failed.
+    /// The operating system or the object store failed. A task tells of it by
+    /// [`Visitor::failed`].
     Io {
         /// What it said.
         detail: String,
@@ -133,7 +208,9 @@ impl BadReason {
             BadReason::MissingText => "missing_text",
             BadReason::TextNotAString => "text_not_a_string",
             BadReason::InvalidUtf8 => "invalid_utf8",
-            BadReason::TooLarge { .. } => "too_large",
+            BadReason::TooLarge { .. } | BadReason::NeedsMemory { .. } | BadReason::LargePage { .. } => {
+                "too_large"
+            }
             BadReason::CutOff => "cut_off",
             BadReason::Corrupt { .. } => "corrupt",
             BadReason::BrokenCsv { .. } => "broken_csv",
@@ -143,6 +220,29 @@ impl BadReason {
             BadReason::BrokenHttp { .. } => "broken_http",
             BadReason::ExtractionFailed { .. } => "extraction_failed",
             BadReason::Io { .. } => "io",
+        }
+    }
+
+    /// Cuts what foreign bytes made long, at about so many bytes.
+    pub fn shorten(&mut self, bytes: usize) {
+        let cut = |text: &mut String| {
+            if text.len() > bytes {
+                cut_at(text, bytes.saturating_sub('…'.len_utf8()));
+                text.push('…');
+                text.shrink_to_fit();
+            }
+        };
+        match self {
+            BadReason::MissingColumn { column, known } => [column, known].into_iter().for_each(cut),
+            BadReason::BrokenJson { detail }
+            | BadReason::Corrupt { detail }
+            | BadReason::BrokenCsv { detail }
+            | BadReason::BrokenParquet { detail }
+            | BadReason::BrokenWarc { detail }
+            | BadReason::BrokenHttp { detail }
+            | BadReason::ExtractionFailed { detail }
+            | BadReason::Io { detail } => cut(detail),
+            _ => {}
         }
     }
 
@@ -159,6 +259,9 @@ impl BadReason {
                 // The zstd reader has no kind of its own for an input that ends inside a frame.
                 if error.to_string().contains("incomplete frame") {
                     BadReason::CutOff
+                } else if asks_for_window(error) {
+                    let detail = "a zstd frame asks for a larger window than there is memory for".to_owned();
+                    BadReason::Corrupt { detail }
                 } else {
                     BadReason::Corrupt { detail: error.to_string() }
                 }
@@ -166,6 +269,12 @@ impl BadReason {
             _ => BadReason::Io { detail: error.to_string() },
         }
     }
+}
+
+/// Cuts a text at a number of bytes, or before the character that they end in.
+pub(crate) fn cut_at(text: &mut String, bytes: usize) {
+    let end = (0..=bytes.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    text.truncate(end.unwrap_or(0));
 }
 
 impl fmt::Display for BadReason {
@@ -177,6 +286,12 @@ impl fmt::Display for BadReason {
             BadReason::TextNotAString => f.write_str("the text field is not a string"),
             BadReason::InvalidUtf8 => f.write_str("not UTF-8"),
             BadReason::TooLarge { limit } => write!(f, "larger than {limit} bytes"),
+            BadReason::LargePage { limit } => {
+                write!(f, "a page needs more than {limit} bytes of memory; its row group is not read further")
+            }
+            BadReason::NeedsMemory { limit } => {
+                write!(f, "its words need more than {limit} bytes of memory")
+            }
             BadReason::CutOff => f.write_str("the input is cut off"),
             BadReason::Corrupt { detail } => write!(f, "corrupt compressed data: {detail}"),
             BadReason::BrokenCsv { detail } => write!(f, "broken CSV record: {detail}"),
@@ -198,6 +313,12 @@ impl fmt::Display for BadReason {
 pub enum SkipReason {
     /// A file in a folder that is of no kind we know.
     UnknownFile,
+    /// A file or folder in a folder that cannot be opened.
+    UnreadableFile,
+    /// A symbolic link that leads out of the folder that was named.
+    LinkOutside,
+    /// A link of a page that has more than are kept.
+    LinkOverLimit,
     /// A media type without text, such as an image.
     Unsupported {
         /// The media type.
@@ -225,6 +346,9 @@ impl SkipReason {
     pub fn code(&self) -> &'static str {
         match self {
             SkipReason::UnknownFile => "unknown_file",
+            SkipReason::UnreadableFile => "unreadable_file",
+            SkipReason::LinkOutside => "link_outside",
+            SkipReason::LinkOverLimit => "link_over_limit",
             SkipReason::Unsupported { .. } => "unsupported",
             SkipReason::ToolMissing { .. } => "tool_missing",
             SkipReason::RecordType { .. } => "record_type",
@@ -237,6 +361,9 @@ impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SkipReason::UnknownFile => f.write_str("file of unknown kind"),
+            SkipReason::UnreadableFile => f.write_str("unreadable file"),
+            SkipReason::LinkOutside => f.write_str("symbolic link out of the folder"),
+            SkipReason::LinkOverLimit => f.write_str("link beyond those kept of one page"),
             SkipReason::Unsupported { media_type } => write!(f, "no text in {media_type}"),
             SkipReason::ToolMissing { tool } => write!(f, "{tool} is not installed"),
             SkipReason::RecordType { name } => write!(f, "{name} record"),
@@ -258,10 +385,20 @@ pub trait Visitor {
     fn next_wanted(&mut self, from: u64) -> Option<Range<u64>> {
         Some(from..u64::MAX)
     }
+    /// Called before a record of this size, in bytes, is in memory, and again as it grows. It may
+    /// wait until there is room.
+    fn before_large(&mut self, _bytes: u64) {}
     /// A document.
     fn document(&mut self, document: Document<'_>);
     /// A record that could not be read.
     fn bad_record(&mut self, bad: BadRecord);
     /// A record that is no document.
     fn skipped(&mut self, reason: SkipReason);
+    /// A file of a folder that is not read, by name.
+    fn skipped_file(&mut self, file: SkippedFile) {
+        self.skipped(file.reason);
+    }
+    /// The input failed. What came from the same task before, bad records above all, is not to be
+    /// trusted.
+    fn failed(&mut self, failure: InputFailure);
 }

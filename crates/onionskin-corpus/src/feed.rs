@@ -7,15 +7,19 @@ use std::sync::Arc;
 use onionskin_warc::wacz::Wacz;
 
 use crate::csv::{CsvBlock, CsvBlocks};
-use crate::decode::{decoder, read_bounded};
-use crate::document::BadReason;
+use crate::decode::{decoder_within, read_gently};
+use crate::document::{BadReason, Loss};
 use crate::lines::{Block, BlockReader};
 use crate::options::{Format, Options};
-use crate::parquet::{Batches, ParquetFile, RowGroup, Rows};
+use crate::parquet::{Batches, ParquetFile, RowGroup, Rows, Unusable};
 use crate::sniff::Encoding;
 use crate::source::{Location, Source, TreeFiles};
 use crate::tree;
 use crate::warc::{self, RecordBlocks, Records};
+use crate::watch::Watch;
+
+/// No task has more rows of a table than this, however short they are.
+const MAX_ROWS: usize = 256 << 10;
 
 type Stream = Box<dyn io::Read + Send>;
 
@@ -36,7 +40,7 @@ pub(crate) enum Feed {
     /// A pipe that is one document.
     Whole(Stream),
     /// The source cannot be read on.
-    Failed(u64, BadReason),
+    Failed(Loss),
     Empty,
 }
 
@@ -53,7 +57,21 @@ pub(crate) enum Work {
     Tree(Arc<TreeFiles>, Range<usize>),
     /// `None` when it is too large.
     Whole(io::Result<Option<Vec<u8>>>),
-    Bad(u64, BadReason),
+    Bad(Loss),
+}
+
+impl Work {
+    /// Where the stream broke, so many stored bytes were left.
+    pub(crate) fn note_rest(&mut self, bytes: u64) {
+        let failure = match self {
+            Work::JsonlBlock(block) => block.failure.as_mut(),
+            Work::Csv(block) => block.failure.as_mut(),
+            _ => None,
+        };
+        if let Some(loss) = failure {
+            loss.bytes = bytes;
+        }
+    }
 }
 
 /// What a feed gives.
@@ -82,11 +100,14 @@ impl Ranges {
 }
 
 impl Feed {
-    pub(crate) fn open(source: &Source, options: &Options) -> Feed {
-        Feed::try_open(source, options).unwrap_or_else(|reason| Feed::Failed(0, reason))
+    /// What goes wrong with the input itself is noted by the watch.
+    pub(crate) fn open(source: &Source, options: &Options, watch: &Watch) -> Feed {
+        Feed::try_open(source, options, watch).unwrap_or_else(|Unusable { reason, records }| {
+            Feed::Failed(Loss::record(0, source.bytes, reason).records(records))
+        })
     }
 
-    fn try_open(source: &Source, options: &Options) -> Result<Feed, BadReason> {
+    fn try_open(source: &Source, options: &Options, watch: &Watch) -> Result<Feed, Unusable> {
         let whole = Ranges { next: 0, end: source.bytes };
         Ok(match (source.format, &source.location) {
             (_, Location::Tree(files)) => Feed::Tree { files: Arc::clone(files), next: 0 },
@@ -94,34 +115,38 @@ impl Feed {
                 Feed::JsonlRanges(whole)
             }
             (Format::Jsonl, _) => Feed::JsonlBlocks(BlockReader::new(
-                decoded(source)?,
+                decoded(source, options, watch)?,
                 options.task_step(),
                 options.max_record(),
             )),
-            (Format::Csv, _) => Feed::Csv(Box::new(CsvBlocks::new(decoded(source)?, b',', options)?)),
-            (Format::Tsv, _) => Feed::Csv(Box::new(CsvBlocks::new(decoded(source)?, b'\t', options)?)),
-            (Format::Parquet, _) => Feed::Parquet(Box::new(ParquetFeed::open(source, options)?)),
+            (Format::Csv, _) => {
+                Feed::Csv(Box::new(CsvBlocks::new(decoded(source, options, watch)?, b',', options)?))
+            }
+            (Format::Tsv, _) => {
+                Feed::Csv(Box::new(CsvBlocks::new(decoded(source, options, watch)?, b'\t', options)?))
+            }
+            (Format::Parquet, _) => Feed::Parquet(Box::new(ParquetFeed::open(source, options, watch)?)),
             (Format::Warc, Location::WaczMember { .. }) => Feed::WaczMember,
             (Format::Warc, _) => {
                 if source.encoding == Encoding::Gzip && !source.is_stream() {
-                    let mut input = source.open().map_err(unreadable)?;
+                    let mut input = source.open(watch).map_err(unreadable)?;
                     if onionskin_warc::is_splittable_gzip(&mut input).map_err(unreadable)? {
                         return Ok(Feed::WarcRanges(whole));
                     }
                 }
-                let input = source.open_stream().map_err(unreadable)?;
+                let input = source.open_stream(watch).map_err(unreadable)?;
                 let blocks = RecordBlocks::new(input, options).map_err(|error| warc::open_reason(&error))?;
                 Feed::WarcBlocks(Box::new(blocks))
             }
             // Those that can be opened were taken apart when they were found.
             (Format::Wacz, _) => {
-                let detail = match Wacz::open(source.open().map_err(unreadable)?) {
+                let detail = match Wacz::open(source.open(watch).map_err(unreadable)?) {
                     Ok(_) => "changed while it was read".to_owned(),
                     Err(error) => error.to_string(),
                 };
-                return Err(BadReason::BrokenWarc { detail });
+                return Err(BadReason::BrokenWarc { detail }.into());
             }
-            (Format::Tree, _) => Feed::Whole(decoded(source)?),
+            (Format::Tree, _) => Feed::Whole(decoded(source, options, watch)?),
         })
     }
 
@@ -130,24 +155,25 @@ impl Feed {
         matches!(self, Feed::JsonlRanges(_) | Feed::WarcRanges(_) | Feed::Tree { .. })
     }
 
-    pub(crate) fn next(&mut self, options: &Options) -> Option<Next> {
+    /// `before_large` is called with the size of a record before it is in memory.
+    pub(crate) fn next(&mut self, options: &Options, before_large: &mut dyn FnMut(u64)) -> Option<Next> {
         let step = options.task_step();
         match self {
             Feed::JsonlRanges(ranges) => ranges.next(step, Work::JsonlRange),
             // These bytes are compressed, several times over as a rule.
             Feed::WarcRanges(ranges) => ranges.next(step.saturating_mul(4), Work::WarcRange),
             Feed::JsonlBlocks(reader) => {
-                let block = reader.next_block()?;
+                let block = reader.next_block(before_large)?;
                 let input_bytes = block.bytes.len() as u64;
                 Some(Next { input_bytes, last: block.last, work: Work::JsonlBlock(block) })
             }
             Feed::Csv(blocks) => {
-                let block = blocks.next_block(step)?;
+                let block = blocks.next_block(step, before_large)?;
                 Some(Next { input_bytes: block.input_bytes(), last: block.last, work: Work::Csv(block) })
             }
-            Feed::Parquet(feed) => feed.next(step),
+            Feed::Parquet(feed) => feed.next(options, before_large),
             Feed::WarcBlocks(blocks) => {
-                let block = blocks.next_block(step)?;
+                let block = blocks.next_block(step, before_large)?;
                 Some(Next { input_bytes: block.input_bytes, last: block.last, work: Work::WarcBlock(block) })
             }
             Feed::WaczMember => {
@@ -166,14 +192,14 @@ impl Feed {
             }
             Feed::Whole(input) => {
                 let mut bytes = Vec::new();
-                let read = read_bounded(input, options.max_record_bytes, &mut bytes);
+                let read = read_gently(input, options.max_record_bytes, &mut bytes, before_large);
                 *self = Feed::Empty;
                 let input_bytes = bytes.len() as u64;
                 let work = Work::Whole(read.map(|too_large| (!too_large).then_some(bytes)));
                 Some(Next { input_bytes, last: true, work })
             }
-            Feed::Failed(offset, reason) => {
-                let work = Work::Bad(*offset, reason.clone());
+            Feed::Failed(loss) => {
+                let work = Work::Bad(loss.clone());
                 *self = Feed::Empty;
                 Some(Next { input_bytes: 0, last: true, work })
             }
@@ -191,36 +217,42 @@ pub(crate) struct ParquetFeed {
 }
 
 struct OpenGroup {
+    group: RowGroup,
     batches: Batches,
     /// One read ahead, so that the last batch is known to be the last.
     ahead: Option<Result<Rows, BadReason>>,
 }
 
 impl ParquetFeed {
-    fn open(source: &Source, options: &Options) -> Result<ParquetFeed, BadReason> {
-        let file = ParquetFile::open(source, options)?;
+    fn open(source: &Source, options: &Options, watch: &Watch) -> Result<ParquetFeed, Unusable> {
+        let file = ParquetFile::open(source, options, watch)?;
         let groups = file.row_groups(options).into_iter().peekable();
         Ok(ParquetFeed { file: Arc::new(file), groups, open: None })
     }
 
-    fn next(&mut self, step: u64) -> Option<Next> {
+    /// A task ends with the row that fills it: where it does must not depend on how many rows are
+    /// read at a time, which is a matter of memory.
+    fn next(&mut self, options: &Options, before_large: &mut dyn FnMut(u64)) -> Option<Next> {
+        let step = options.task_step();
         loop {
             if let Some(open) = &mut self.open {
                 let mut rows = Vec::new();
-                let mut bytes = 0;
-                while bytes < step {
+                let (mut bytes, mut count) = (0, 0);
+                while bytes < step && count < MAX_ROWS {
                     match open.ahead.take() {
-                        Some(Ok(batch)) => {
+                        Some(Ok(mut batch)) => {
+                            let rest = batch.split_off(step - bytes, MAX_ROWS - count);
                             bytes += batch.text_bytes();
+                            count += batch.len();
                             rows.push(batch);
-                            open.ahead = open.batches.next();
+                            open.ahead = rest.map(Ok).or_else(|| open.batches.next(before_large));
                         }
                         // Told by a task of its own, when all rows before it are handed out.
                         Some(Err(reason)) if rows.is_empty() => {
-                            let offset = open.batches.next_row();
+                            let loss = open.group.loss(open.batches.next_row(), reason);
                             self.open = None;
                             let last = self.groups.peek().is_none();
-                            return Some(Next { input_bytes: 0, last, work: Work::Bad(offset, reason) });
+                            return Some(Next { input_bytes: 0, last, work: Work::Bad(loss) });
                         }
                         Some(Err(reason)) => {
                             open.ahead = Some(Err(reason));
@@ -248,16 +280,9 @@ impl ParquetFeed {
                 };
                 return Some(Next { input_bytes, last, work });
             }
-            match self.file.batches(group.group, group.first_row) {
-                Ok(mut batches) => {
-                    let ahead = batches.next();
-                    self.open = Some(OpenGroup { batches, ahead });
-                }
-                Err(reason) => {
-                    let last = self.groups.peek().is_none();
-                    return Some(Next { input_bytes: 0, last, work: Work::Bad(group.first_row, reason) });
-                }
-            }
+            let mut batches = self.file.batches(group.group, group.first_row, options);
+            let ahead = batches.next(before_large);
+            self.open = Some(OpenGroup { group, batches, ahead });
         }
     }
 }
@@ -267,6 +292,7 @@ fn unreadable(error: io::Error) -> BadReason {
 }
 
 /// A source from its front, decompressed.
-fn decoded(source: &Source) -> Result<Stream, BadReason> {
-    source.open_stream().and_then(|input| decoder(input, source.encoding)).map_err(unreadable)
+fn decoded(source: &Source, options: &Options, watch: &Watch) -> Result<Stream, BadReason> {
+    let decoder = |input| decoder_within(input, source.encoding, options.max_window_log);
+    source.open_stream(watch).and_then(decoder).map_err(unreadable)
 }

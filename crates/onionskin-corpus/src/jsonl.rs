@@ -3,7 +3,7 @@
 use std::io::{self, SeekFrom};
 use std::ops::Range;
 
-use crate::document::{BadReason, BadRecord, Visitor};
+use crate::document::{BadReason, Loss, Visitor};
 use crate::json::{JsonBuffers, JsonError, Slot, find_fields};
 use crate::lines::{Block, Line, LineReader, lines};
 use crate::options::Options;
@@ -34,16 +34,11 @@ pub(crate) fn run_range(
         Ok(input) => input,
         Err(error) => {
             let reason = BadReason::Io { detail: error.to_string() };
-            return visitor.bad_record(BadRecord { source, offset: range.start, reason });
+            let bytes = range.end.saturating_sub(range.start);
+            return visitor.bad_record(Loss::record(range.start, bytes, reason).of(source));
         }
     };
-    let mut parser = LineParser {
-        source,
-        options,
-        buffers: &mut scratch.json,
-        extraction: &mut scratch.extraction,
-        visitor,
-    };
+    let mut parser = LineParser::new(source, options, &mut scratch.json, &mut scratch.extraction, visitor);
     let mut reader = LineReader::new(input, range.clone(), options.max_record(), &mut scratch.lines);
     // Lines are lent one at a time, and errors have no offset of their own: that of the last line
     // is near enough.
@@ -53,18 +48,18 @@ pub(crate) fn run_range(
             Some(wanted) if wanted.start < range.end => reader.skip_to(wanted, gap),
             _ => break,
         };
-        match skipped.and_then(|()| reader.next()) {
+        match skipped.and_then(|()| reader.next(&mut |bytes| parser.visitor.before_large(bytes))) {
             Ok(None) => break,
             Ok(Some(Line::Whole { offset: at, bytes })) => {
                 offset = at;
                 parser.line(at, bytes);
             }
-            Ok(Some(Line::TooLong { offset: at })) => {
+            Ok(Some(Line::TooLong { offset: at, bytes })) => {
                 offset = at;
-                parser.bad(at, BadReason::TooLarge { limit: options.max_record_bytes });
+                parser.bad(at, bytes, BadReason::TooLarge { limit: options.max_record_bytes });
             }
             Err(error) => {
-                parser.bad(offset, BadReason::from_io(&error));
+                parser.bad(offset, range.end.saturating_sub(offset), BadReason::from_io(&error));
                 break;
             }
         }
@@ -79,27 +74,22 @@ pub(crate) fn run_block(
     scratch: &mut Scratch,
     visitor: &mut dyn Visitor,
 ) {
-    let mut parser = LineParser {
-        source,
-        options,
-        buffers: &mut scratch.json,
-        extraction: &mut scratch.extraction,
-        visitor,
-    };
+    let mut parser = LineParser::new(source, options, &mut scratch.json, &mut scratch.extraction, visitor);
     let too_large = || BadReason::TooLarge { limit: options.max_record_bytes };
-    for &offset in &block.too_long {
-        parser.bad(offset, too_large());
+    for &(offset, bytes) in &block.too_long {
+        parser.bad(offset, bytes, too_large());
     }
     for (at, line) in lines(&block.bytes) {
         let offset = block.offset + at as u64;
         if line.len() > options.max_record() {
-            parser.bad(offset, too_large());
+            parser.bad(offset, line.len() as u64, too_large());
         } else {
+            parser.visitor.before_large(line.len() as u64);
             parser.line(offset, line);
         }
     }
-    if let Some((offset, reason)) = &block.failure {
-        parser.bad(*offset, reason.clone());
+    if let Some(loss) = &block.failure {
+        parser.visitor.bad_record(loss.clone().of(source));
     }
 }
 
@@ -111,15 +101,26 @@ struct LineParser<'a> {
     visitor: &'a mut dyn Visitor,
 }
 
-impl LineParser<'_> {
-    fn bad(&mut self, offset: u64, reason: BadReason) {
-        self.visitor.bad_record(BadRecord { source: self.source, offset, reason });
+impl<'a> LineParser<'a> {
+    fn new(
+        source: u32,
+        options: &'a Options,
+        buffers: &'a mut JsonBuffers,
+        extraction: &'a mut Extraction,
+        visitor: &'a mut dyn Visitor,
+    ) -> LineParser<'a> {
+        LineParser { source, options, buffers, extraction, visitor }
+    }
+
+    fn bad(&mut self, offset: u64, bytes: u64, reason: BadReason) {
+        self.visitor.bad_record(Loss::record(offset, bytes, reason).of(self.source));
     }
 
     fn line(&mut self, offset: u64, mut line: &[u8]) {
         if !self.visitor.wants(offset) {
             return;
         }
+        let bytes = line.len() as u64;
         if offset == 0 {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
         }
@@ -129,20 +130,25 @@ impl LineParser<'_> {
             return;
         }
         let Ok(line) = simdutf8::basic::from_utf8(line) else {
-            return self.bad(offset, BadReason::InvalidUtf8);
+            return self.bad(offset, bytes, BadReason::InvalidUtf8);
         };
         let options = self.options;
         let paths = [Some(&*options.text_field), Some(&*options.id_field), Some(&*options.url_field)];
         let slots = match find_fields(line, paths, self.buffers) {
             Ok(slots) => slots,
-            Err(JsonError::NotAnObject) => return self.bad(offset, BadReason::NotAnObject),
-            Err(error) => return self.bad(offset, BadReason::BrokenJson { detail: error.to_string() }),
+            Err(error) => {
+                let reason = match error {
+                    JsonError::NotAnObject => BadReason::NotAnObject,
+                    JsonError::Broken { .. } => BadReason::BrokenJson { detail: error.to_string() },
+                };
+                return self.bad(offset, bytes, reason);
+            }
         };
         let text = match slots[TEXT] {
             Slot::Borrowed(text) => text,
             Slot::Unpacked => &self.buffers.unpacked[TEXT],
-            Slot::Absent | Slot::Null => return self.bad(offset, BadReason::MissingText),
-            Slot::Number(_) | Slot::Other => return self.bad(offset, BadReason::TextNotAString),
+            Slot::Absent | Slot::Null => return self.bad(offset, bytes, BadReason::MissingText),
+            Slot::Number(_) | Slot::Other => return self.bad(offset, bytes, BadReason::TextNotAString),
         };
         let beside = |field: usize| match slots[field] {
             Slot::Borrowed(value) => Some(value),

@@ -24,13 +24,16 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Tasks, Visitor, discover};
+//! use onionskin_corpus::{
+//!     BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor, discover,
+//! };
 //!
 //! struct Print(Vec<String>);
 //! impl Visitor for Print {
 //!     fn document(&mut self, document: Document<'_>) { self.0.push(document.text.to_owned()); }
 //!     fn bad_record(&mut self, bad: BadRecord) { panic!("{}", bad.reason); }
 //!     fn skipped(&mut self, _: SkipReason) {}
+//!     fn failed(&mut self, failure: InputFailure) { panic!("{}", failure.detail); }
 //! }
 //!
 //! let folder = tempfile::tempdir().unwrap();
@@ -67,15 +70,17 @@ mod source;
 mod task;
 mod tree;
 mod warc;
+mod watch;
 
 #[cfg(test)]
 mod testing;
 
 pub use onionskin_extract::{ExtractOptions, PdfTool};
 
+pub use csv::{CsvItem, CsvProblem, CsvRecords};
 pub use decode::decoder;
 pub use discover::{DiscoverError, discover};
-pub use document::{BadReason, BadRecord, Document, SkipReason, Visitor};
+pub use document::{BadReason, BadRecord, Document, InputFailure, SkipReason, SkippedFile, Visitor};
 pub use lookup::LookupError;
 pub use options::{Format, Options, UnknownFormat};
 pub use parquet::{ParquetText, ParquetTexts};

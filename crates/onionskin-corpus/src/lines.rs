@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memrchr};
 
-use crate::document::BadReason;
+use crate::document::{BadReason, Loss};
 
 /// Small enough to stay in a core's own cache between being read and being parsed.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -28,7 +28,7 @@ pub(crate) enum Line<'a> {
     /// Without its line feed.
     Whole { offset: u64, bytes: &'a [u8] },
     /// Longer than the limit.
-    TooLong { offset: u64 },
+    TooLong { offset: u64, bytes: u64 },
 }
 
 /// Lends the lines that begin in a range of a file.
@@ -45,6 +45,8 @@ pub(crate) struct LineReader<'b, R> {
     max_line: usize,
     /// In a line whose beginning is not ours, or was too long: drop until the next line feed.
     dropping: bool,
+    /// Where the line begins that is dropped because it is too long.
+    too_long: Option<u64>,
     at_end: bool,
     /// Nothing from this offset on is wanted for now.
     read_until: u64,
@@ -58,7 +60,7 @@ impl<'b, R: Read + Seek> LineReader<'b, R> {
         if wanted.start <= self.offset {
             return Ok(());
         }
-        self.dropping = false;
+        (self.dropping, self.too_long) = (false, None);
         loop {
             let ahead = wanted.start - self.offset;
             let buffered = self.filled.len() as u64;
@@ -67,7 +69,8 @@ impl<'b, R: Read + Seek> LineReader<'b, R> {
                 return Ok(());
             }
             if ahead - buffered >= gap {
-                self.input.seek(SeekFrom::Start(wanted.start)).inspect_err(|_| self.range_end = 0)?;
+                let sought = self.input.seek(SeekFrom::Start(wanted.start));
+                sought.inspect_err(|_| (self.range_end, self.too_long) = (0, None))?;
                 self.filled = 0..0;
                 self.searched = 0;
                 self.offset = wanted.start;
@@ -77,7 +80,8 @@ impl<'b, R: Read + Seek> LineReader<'b, R> {
             if self.at_end {
                 return Ok(());
             }
-            self.refill()?;
+            // All of the buffer is free.
+            self.refill(&mut |_| {})?;
         }
     }
 }
@@ -103,6 +107,7 @@ impl<'b, R: Read> LineReader<'b, R> {
             range_end: range.end,
             max_line,
             dropping: range.start > 0,
+            too_long: None,
             at_end: false,
             read_until: u64::MAX,
         }
@@ -113,15 +118,16 @@ impl<'b, R: Read> LineReader<'b, R> {
         self.offset
     }
 
-    /// The next line.
+    /// The next line. `before_large` is called with what the buffer grows to, before it does.
     ///
     /// # Errors
     ///
     /// `UnexpectedEof` when the file ends before its range, others from the input. After an error
     /// there are no more lines.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Line<'_>>> {
+    pub(crate) fn next(&mut self, before_large: &mut dyn FnMut(u64)) -> io::Result<Option<Line<'_>>> {
         loop {
-            if self.offset >= self.range_end {
+            // A line that is too long is told when its end, and so its length, is known.
+            if self.offset >= self.range_end && self.too_long.is_none() {
                 return Ok(None);
             }
             let unsearched = self.filled.start + self.searched;
@@ -130,10 +136,16 @@ impl<'b, R: Read> LineReader<'b, R> {
                 let offset = self.offset;
                 self.consume(line.len() + 1);
                 if std::mem::take(&mut self.dropping) {
-                    continue;
+                    match self.too_long.take() {
+                        Some(begin) => {
+                            let bytes = offset + line.len() as u64 - begin;
+                            return Ok(Some(Line::TooLong { offset: begin, bytes }));
+                        }
+                        None => continue,
+                    }
                 }
                 return Ok(Some(if line.len() > self.max_line {
-                    Line::TooLong { offset }
+                    Line::TooLong { offset, bytes: line.len() as u64 }
                 } else {
                     Line::Whole { offset, bytes: &self.buffer[line] }
                 }));
@@ -142,12 +154,14 @@ impl<'b, R: Read> LineReader<'b, R> {
             if self.dropping {
                 self.consume(self.filled.len());
             } else if self.filled.len() > self.max_line {
-                let offset = self.offset;
+                self.too_long = Some(self.offset);
                 self.dropping = true;
                 self.consume(self.filled.len());
-                return Ok(Some(Line::TooLong { offset }));
             }
             if self.at_end {
+                if let Some(begin) = self.too_long.take() {
+                    return Ok(Some(Line::TooLong { offset: begin, bytes: self.offset - begin }));
+                }
                 let (line, offset) = (self.filled.clone(), self.offset);
                 self.consume(line.len());
                 if self.offset < self.range_end {
@@ -164,7 +178,7 @@ impl<'b, R: Read> LineReader<'b, R> {
                 let bytes = &self.buffer[line];
                 return Ok(if bytes.is_empty() { None } else { Some(Line::Whole { offset, bytes }) });
             }
-            self.refill()?;
+            self.refill(before_large)?;
         }
     }
 
@@ -174,7 +188,7 @@ impl<'b, R: Read> LineReader<'b, R> {
         self.searched = 0;
     }
 
-    fn refill(&mut self) -> io::Result<()> {
+    fn refill(&mut self, before_large: &mut dyn FnMut(u64)) -> io::Result<()> {
         if self.filled.start > 0 {
             self.buffer.copy_within(self.filled.clone(), 0);
             self.filled = 0..self.filled.len();
@@ -182,12 +196,15 @@ impl<'b, R: Read> LineReader<'b, R> {
         if self.filled.end == self.buffer.len() {
             // At most one byte more than the longest line and its line feed is ever needed.
             let wanted = self.buffer.len().saturating_mul(2).min(self.max_line.saturating_add(2));
-            self.buffer.resize(wanted.max(self.buffer.len() + 1), 0);
+            let wanted = wanted.max(self.buffer.len() + 1);
+            before_large(wanted as u64);
+            self.buffer.resize(wanted, 0);
         }
         let free = &mut self.buffer[self.filled.end..];
         let wanted = self.read_until.saturating_sub(self.offset + self.filled.len() as u64);
         let most = if wanted == 0 { free.len() } else { free.len().min(wanted.min(1 << 32) as usize) };
-        let n = read_some(&mut self.input, &mut free[..most]).inspect_err(|_| self.range_end = 0)?;
+        let read = read_some(&mut self.input, &mut free[..most]);
+        let n = read.inspect_err(|_| (self.range_end, self.too_long) = (0, None))?;
         self.at_end = n == 0;
         self.filled.end += n;
         Ok(())
@@ -228,14 +245,14 @@ pub(crate) fn lines(block: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 /// Whole lines of a stream.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    /// Lines longer than a block may be, met before these; their offsets.
-    pub(crate) too_long: Vec<u64>,
+    /// Lines longer than a block may be, met before these; their offsets and lengths.
+    pub(crate) too_long: Vec<(u64, u64)>,
     /// The lines, each with its line feed but perhaps the last of the stream.
     pub(crate) bytes: Vec<u8>,
     /// Offset of `bytes` in the decoded stream.
     pub(crate) offset: u64,
     /// The stream broke after these lines.
-    pub(crate) failure: Option<(u64, BadReason)>,
+    pub(crate) failure: Option<Loss>,
     /// Nothing comes after this block.
     pub(crate) last: bool,
 }
@@ -243,8 +260,8 @@ pub(crate) struct Block {
 impl Block {
     /// Keeps the line that begins at an offset of the stream. `false` when none does.
     pub(crate) fn keep_line(&mut self, offset: u64) -> bool {
-        self.too_long.retain(|at| *at == offset);
-        self.failure = self.failure.take().filter(|(at, _)| *at == offset);
+        self.too_long.retain(|(at, _)| *at == offset);
+        self.failure = self.failure.take().filter(|loss| loss.offset == offset);
         let place = offset.checked_sub(self.offset).and_then(|at| usize::try_from(at).ok());
         let start = place.filter(|&at| {
             at < self.bytes.len()
@@ -293,16 +310,17 @@ impl<R: Read> BlockReader<R> {
     }
 
     /// The next block; `None` after the last, and for an empty stream.
-    pub(crate) fn next_block(&mut self) -> Option<Block> {
+    /// `before_large` is called with the size of a line that is longer than a block, as it grows.
+    pub(crate) fn next_block(&mut self, before_large: &mut dyn FnMut(u64)) -> Option<Block> {
         let mut block = Block::default();
-        while self.fill_to(self.block_bytes) && !self.cut(&mut block) {}
+        while self.fill_to(self.block_bytes) && !self.cut(&mut block, before_large) {}
         // Is there more? The block before the end should know that it is the last.
         if self.pending.is_empty() {
             self.fill_to(1);
         }
         block.last = self.at_end && self.pending.is_empty();
         if block.last {
-            block.failure = self.failure.take().map(|reason| (self.offset, reason));
+            block.failure = self.failure.take().map(|reason| Loss::record(self.offset, 0, reason));
         }
         let empty = block.bytes.is_empty() && block.too_long.is_empty() && block.failure.is_none();
         (!empty).then_some(block)
@@ -310,7 +328,7 @@ impl<R: Read> BlockReader<R> {
 
     /// Takes the block's lines out of `pending`. `false` when there was only (the beginning of) a
     /// line that is too long.
-    fn cut(&mut self, block: &mut Block) -> bool {
+    fn cut(&mut self, block: &mut Block, before_large: &mut dyn FnMut(u64)) -> bool {
         let first = self.pending.len().min(self.block_bytes);
         let mut end = memrchr(b'\n', &self.pending[..first]).map(|at| at + 1);
         if end.is_none() {
@@ -318,7 +336,9 @@ impl<R: Read> BlockReader<R> {
             let longest = self.block_bytes.max(self.max_line.saturating_add(1));
             let mut searched = first;
             while end.is_none() && searched < longest {
-                self.fill_to(longest.min(searched.saturating_add(STEP_BYTES)));
+                let wanted = longest.min(searched.saturating_add(STEP_BYTES));
+                before_large(wanted as u64);
+                self.fill_to(wanted);
                 let until = self.pending.len().min(longest);
                 // A stream that broke has lost its unfinished line from `pending`.
                 let fresh = self.pending.get(searched..until).unwrap_or_default();
@@ -341,8 +361,9 @@ impl<R: Read> BlockReader<R> {
                 true
             }
             None => {
-                block.too_long.push(self.offset);
+                let begin = self.offset;
                 self.drop_line();
+                block.too_long.push((begin, self.offset - begin));
                 false
             }
         }

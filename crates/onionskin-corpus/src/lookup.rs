@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use onionskin_warc::Reader;
 
-use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
+use crate::document::{BadReason, BadRecord, Document, InputFailure, Loss, SkipReason, Visitor};
 use crate::feed::{Feed, Next, Work};
 use crate::options::{Format, Options};
 use crate::parquet::{self, ParquetFile};
@@ -20,6 +20,7 @@ use crate::sniff::Encoding;
 use crate::source::{Location, Source};
 use crate::task::{Scratch, Task};
 use crate::warc::{self, RecordRunner};
+use crate::watch::Watch;
 use crate::{jsonl, tree};
 
 /// Why there is no document at a place.
@@ -32,6 +33,9 @@ pub enum LookupError {
         /// The source.
         name: String,
     },
+    /// Who asked does not want to know any more.
+    #[error("stopped on request")]
+    Stopped,
     /// Nothing begins there.
     #[error("{place}: there is no document; the input has changed")]
     NotThere {
@@ -63,13 +67,34 @@ impl Source {
         scratch: &mut Scratch,
         found: &mut dyn FnMut(Document<'_>),
     ) -> Result<(), LookupError> {
+        self.read_at_until(offset, options, scratch, &|| false, found)
+    }
+
+    /// As [`Source::read_at`], and gives up when told to. Where a source has to be read from the
+    /// front, that is asked at every block.
+    pub fn read_at_until(
+        &self,
+        offset: u64,
+        options: &Options,
+        scratch: &mut Scratch,
+        stop: &dyn Fn() -> bool,
+        found: &mut dyn FnMut(Document<'_>),
+    ) -> Result<(), LookupError> {
         if self.is_stream() {
             return Err(LookupError::Stream { name: self.name.clone() });
         }
         let mut wanted = Wanted { offset, found, documents: 0, passed: false, bad: None };
-        if !self.enter_at(offset, options, scratch, &mut wanted) || wanted.documents == 0 {
+        let watch = Watch::default();
+        if !self.enter_at(offset, options, (&mut *scratch, &watch), &mut wanted) || wanted.documents == 0 {
             wanted.bad = None;
-            self.run_until(offset, options, scratch, &mut wanted);
+            self.run_until(offset, options, (scratch, &watch), stop, &mut wanted);
+        }
+        if wanted.documents == 0 && stop() {
+            return Err(LookupError::Stopped);
+        }
+        // Whatever was made of it, the cause is below.
+        if let (0, Some(failure)) = (wanted.documents, watch.failure()) {
+            wanted.bad = Some(BadReason::Io { detail: failure.detail });
         }
         let place = || self.place(offset);
         match (wanted.documents, wanted.bad) {
@@ -84,30 +109,30 @@ impl Source {
         &self,
         offset: u64,
         options: &Options,
-        scratch: &mut Scratch,
+        (scratch, watch): (&mut Scratch, &Watch),
         wanted: &mut Wanted<'_>,
     ) -> bool {
         let only = offset..offset.saturating_add(1);
         match (self.format, &self.location) {
             (_, Location::Tree(files)) => {
                 if let Some(at) = usize::try_from(offset).ok().filter(|at| *at < files.len()) {
-                    tree::run(files, at..at + 1, 0, options, scratch, wanted);
+                    tree::run(files, at..at + 1, 0, options, (scratch, watch), wanted);
                 }
                 true
             }
             (Format::Jsonl, _) if self.encoding == Encoding::Plain => {
                 if offset < self.bytes {
-                    jsonl::run_range(self.open(), 0, only, self.gap(), options, scratch, wanted);
+                    jsonl::run_range(self.open(watch), 0, only, self.gap(), options, scratch, wanted);
                 }
                 true
             }
             (Format::Parquet, _) => {
-                parquet_row(self, offset, options, scratch, wanted);
+                parquet_row(self, offset, options, (scratch, watch), wanted);
                 true
             }
             (Format::Warc, Location::WaczMember { .. }) => false,
             (Format::Warc, _) => {
-                let Ok(mut input) = self.open() else { return false };
+                let Ok(mut input) = self.open(watch) else { return false };
                 let runner = &mut RecordRunner {
                     source: 0,
                     options,
@@ -138,19 +163,26 @@ impl Source {
     }
 
     /// Reads from the front, and of each block only what is wanted.
-    fn run_until(&self, offset: u64, options: &Options, scratch: &mut Scratch, wanted: &mut Wanted<'_>) {
+    fn run_until(
+        &self,
+        offset: u64,
+        options: &Options,
+        (scratch, watch): (&mut Scratch, &Watch),
+        stop: &dyn Fn() -> bool,
+        wanted: &mut Wanted<'_>,
+    ) {
         let sources: Arc<[Source]> = Arc::new([self.clone()]);
         let shared = Arc::new(options.clone());
-        let mut feed = Feed::open(self, options);
-        while let Some(Next { mut work, input_bytes, last }) = feed.next(options) {
+        let mut feed = Feed::open(self, options, watch);
+        while let Some(Next { mut work, input_bytes, last }) = feed.next(options, &mut |_| {}) {
             let before = wanted.documents;
             if narrow(&mut work, offset, wanted) {
-                let task = Task::of(&sources, &shared, input_bytes, work);
+                let task = Task::of(&sources, &shared, input_bytes, (work, watch.clone()));
                 task.run(scratch, wanted);
             }
             // Records of one member may go on in the next block; a block without any ends the
             // search.
-            if last || wanted.passed || (before > 0 && wanted.documents == before) {
+            if stop() || last || wanted.passed || (before > 0 && wanted.documents == before) {
                 break;
             }
         }
@@ -163,8 +195,8 @@ fn narrow(work: &mut Work, offset: u64, wanted: &mut Wanted<'_>) -> bool {
         Work::JsonlBlock(block) => {
             let end = block.offset + block.bytes.len() as u64;
             wanted.passed = offset < end;
-            if let Some((at, _)) = &block.failure {
-                wanted.passed |= offset < *at;
+            if let Some(loss) = &block.failure {
+                wanted.passed |= offset < loss.offset;
             }
             block.keep_line(offset)
         }
@@ -175,7 +207,7 @@ fn narrow(work: &mut Work, offset: u64, wanted: &mut Wanted<'_>) -> bool {
         Work::WarcBlock(records) => records.keep_at(offset, &mut wanted.passed),
         Work::JsonlRange(range) | Work::WarcRange(range) => range.contains(&offset),
         Work::RowGroup(_, group) => group.first_row <= offset,
-        Work::Bad(at, _) => *at == offset || offset == 0,
+        Work::Bad(loss) => loss.offset == offset || offset == 0,
         Work::Rows(_) | Work::WaczMember | Work::Tree(..) | Work::Whole(_) => true,
     }
 }
@@ -184,14 +216,15 @@ fn parquet_row(
     source: &Source,
     row: u64,
     options: &Options,
-    scratch: &mut Scratch,
+    (scratch, watch): (&mut Scratch, &Watch),
     visitor: &mut dyn Visitor,
 ) {
-    let read = ParquetFile::open(source, options).and_then(|file| file.row(row, options));
+    let file = ParquetFile::open(source, options, watch).map_err(|unusable| unusable.reason);
+    let read = file.and_then(|file| file.row(row, options));
     match read {
         Ok(Some(rows)) => parquet::run_rows(&rows, 0, options, &mut scratch.extraction, visitor),
         Ok(None) => {}
-        Err(reason) => visitor.bad_record(BadRecord { source: 0, offset: row, reason }),
+        Err(reason) => visitor.bad_record(Loss::record(row, 0, reason).of(0)),
     }
 }
 
@@ -222,6 +255,10 @@ impl Visitor for Wanted<'_> {
     }
 
     fn skipped(&mut self, _: SkipReason) {}
+
+    fn failed(&mut self, failure: InputFailure) {
+        self.bad.get_or_insert(BadReason::Io { detail: failure.detail });
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use onionskin_extract::ExtractOptions;
 
+use crate::decode::ZSTD_WINDOW_LOG;
+
 /// How inputs are read. Everything here may change the documents or the borders of tasks, so two
 /// runs that should agree must have equal options.
 #[derive(Clone, Debug)]
@@ -27,11 +29,23 @@ pub struct Options {
     /// A line, record or file larger than this (decoded) is reported and skipped, never held in
     /// memory whole.
     pub max_record_bytes: u64,
+    /// A page of Parquet that takes more memory, in bytes, is not read, nor is the rest of its row
+    /// group.
+    pub max_page_bytes: u64,
+    /// A page that takes more is one that [`Visitor::before_large`](crate::Visitor::before_large)
+    /// is asked about.
+    pub small_page_bytes: u64,
+    /// A zstd frame may ask for a window of up to 2 to this many bytes, where a whole input is
+    /// compressed.
+    pub max_window_log: u32,
     /// About how much input makes a task. A constant in production: the borders of tasks must not
     /// depend on the number of threads or the memory of a machine.
     pub task_bytes: u64,
     /// Take HTTP responses of any status from WARC files, not only 200.
     pub any_status: bool,
+    /// Follow symbolic links that lead out of a folder. Those that lead to a place in it are
+    /// followed anyway.
+    pub follow_links: bool,
     /// How text is taken out of pages and files.
     pub extract: ExtractOptions,
 }
@@ -46,8 +60,12 @@ impl Default for Options {
             text_digests: false,
             format: None,
             max_record_bytes: 64 << 20,
+            max_page_bytes: u64::MAX,
+            small_page_bytes: u64::MAX,
+            max_window_log: ZSTD_WINDOW_LOG,
             task_bytes: 8 << 20,
             any_status: false,
+            follow_links: false,
             extract: ExtractOptions::default(),
         }
     }

@@ -6,8 +6,11 @@
 use onionskin_extract::{ExtractError, Extractor, Hints, Page, url};
 use sha1::{Digest, Sha1};
 
-use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
+use crate::document::{BadReason, Document, Loss, SkipReason, Visitor, cut_at};
 use crate::options::Options;
+
+/// Names of media types are foreign words; of those that are longer, the beginning counts.
+const LONGEST_MEDIA_TYPE: usize = 100;
 
 /// What turns payloads into text, kept by a worker between documents.
 pub(crate) struct Extraction {
@@ -93,10 +96,14 @@ impl Payload<'_> {
     pub(crate) fn emit(self, extraction: &mut Extraction, visitor: &mut dyn Visitor) {
         let Extraction { extractor, page } = extraction;
         let hints = Hints { url: self.url, charset: None };
-        let bad = |reason| BadRecord { source: self.source, offset: self.offset, reason };
-        let media_type = match extractor.extract(self.bytes, self.declared, &hints, page) {
+        let bad = |reason| Loss::record(self.offset, self.bytes.len() as u64, reason).of(self.source);
+        let mut before_large = |bytes| visitor.before_large(bytes);
+        before_large(self.bytes.len() as u64);
+        let extracted = extractor.extract_gently(self.bytes, self.declared, &hints, page, &mut before_large);
+        let media_type = match extracted {
             Ok(media_type) => media_type,
-            Err(ExtractError::Unsupported { media_type }) => {
+            Err(ExtractError::Unsupported { mut media_type }) => {
+                cut_at(&mut media_type, LONGEST_MEDIA_TYPE);
                 return visitor.skipped(SkipReason::Unsupported { media_type });
             }
             Err(ExtractError::ToolMissing { tool }) => {
@@ -120,6 +127,7 @@ impl Payload<'_> {
             title: &page.title,
             text: &page.text,
             links: &page.links,
+            links_over_limit: page.links_over_limit,
             canonical: page.canonical.as_deref().or(self.canonical),
             fetched_at: self.fetched_at,
             payload_sha1: Some(self.sha1.unwrap_or_else(|| Sha1::digest(self.bytes).into())),

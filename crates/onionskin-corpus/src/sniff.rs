@@ -85,7 +85,7 @@ fn sniff_decoded(head: &[u8], name: &str) -> Option<Format> {
         return Some(Format::Tree);
     }
     if !is_text(text) {
-        return None;
+        return sniff_flawed(text, name);
     }
     if looks_like_json_lines(text) {
         return Some(Format::Jsonl);
@@ -94,6 +94,26 @@ fn sniff_decoded(head: &[u8], name: &str) -> Option<Format> {
         Some(format @ (Format::Jsonl | Format::Csv | Format::Tsv)) => Some(format),
         // The other names promise bytes that are not there.
         _ => Some(Format::Tree),
+    }
+}
+
+/// A text with some bytes in it that no text has, such as a NUL that a crawler or a truncated write
+/// left behind. Its readers can deal with those; a file of pictures or programs has far more.
+fn sniff_flawed(head: &[u8], name: &str) -> Option<Format> {
+    if control_bytes(head) * 20 > head.len().max(60) {
+        return None;
+    }
+    if looks_like_json_lines(head) {
+        return Some(Format::Jsonl);
+    }
+    match by_name(name) {
+        Some(format @ (Format::Jsonl | Format::Csv | Format::Tsv)) => Some(format),
+        Some(Format::Tree)
+            if [".html", ".htm", ".xhtml", ".txt", ".md"].iter().any(|end| name.ends_with(end)) =>
+        {
+            Some(Format::Tree)
+        }
+        _ => None,
     }
 }
 
@@ -134,11 +154,12 @@ fn is_text(head: &[u8]) -> bool {
     if memchr(0, head).is_some() {
         return false;
     }
-    // Tab, line feed, form feed, carriage return, and the escape of ISO-2022-JP are at home in
-    // text.
-    let controls =
-        head.iter().filter(|&&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | 0x0c | b'\r' | 0x1b)).count();
-    controls * 50 <= head.len()
+    control_bytes(head) * 50 <= head.len()
+}
+
+/// Tab, line feed, form feed, carriage return, and the escape of ISO-2022-JP are at home in text.
+fn control_bytes(head: &[u8]) -> usize {
+    head.iter().filter(|&&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | 0x0c | b'\r' | 0x1b)).count()
 }
 
 /// The first line is a JSON object, or so far looks like one.

@@ -14,9 +14,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha1::{Digest, Sha1};
 
 use crate::discover::{DiscoverError, expanded};
+use crate::document::{InputFailure, SkipReason};
 use crate::feed::Feed;
 use crate::options::{Format, Options};
 use crate::sniff::{Encoding, HEAD_BYTES, sniff};
+use crate::watch::{Watch, Watched};
 
 /// Bytes that can be entered anywhere.
 pub(crate) trait Input: Read + Seek + Send {}
@@ -105,12 +107,12 @@ impl Source {
     /// How many tasks the source is cut into, where that is known without decoding it, so that
     /// workers can begin anywhere; `None` when one has to read it from front to back.
     pub fn split(&self, options: &Options) -> Option<u32> {
-        let mut feed = Feed::open(self, options);
+        let mut feed = Feed::open(self, options, &Watch::default());
         if !feed.is_cut_by_arithmetic() {
             return None;
         }
         let mut tasks = 0;
-        while feed.next(options).is_some() {
+        while feed.next(options, &mut |_| {}).is_some() {
             tasks += 1;
         }
         Some(tasks)
@@ -142,6 +144,23 @@ impl Source {
         }
     }
 
+    /// Spells the place where this source failed, for people.
+    pub fn failure_place(&self, failure: &InputFailure) -> String {
+        let file = match (&self.location, failure.file) {
+            (Location::Tree(_), Some(at)) => self.place(at),
+            _ => self.name.clone(),
+        };
+        format!("{file}, byte {}", failure.byte)
+    }
+
+    /// The first file of a tree that could not be opened when it was found: its place, and what
+    /// the system said.
+    pub fn first_unreadable(&self) -> Option<(String, &str)> {
+        let Location::Tree(files) = &self.location else { return None };
+        let at = (0..files.len()).find(|&at| files.skip_reason(at) == Some(SkipReason::UnreadableFile))?;
+        Some((self.place(at as u64), files.detail(at)))
+    }
+
     /// A digest of name, format, size, and the names and sizes of a tree's files: whether the input
     /// of an earlier run is still the same, as far as can be known without reading it. Times of
     /// change are left out on purpose, a copied corpus is the same corpus.
@@ -158,6 +177,13 @@ impl Source {
                 hash.update((name.len() as u64).to_le_bytes());
                 hash.update(name.as_bytes());
                 hash.update(files.size(at).to_le_bytes());
+                // Only what is not read for a reason that did not exist when there were trees of
+                // other kinds: their digests stay.
+                if let Some(reason @ (SkipReason::UnreadableFile | SkipReason::LinkOutside)) =
+                    files.skip_reason(at)
+                {
+                    hash.update(reason.code().as_bytes());
+                }
             }
         }
         hash.finalize().into()
@@ -173,16 +199,19 @@ impl Source {
     }
 
     /// Opens a source that can be entered anywhere.
-    pub(crate) fn open(&self) -> io::Result<Box<dyn Input>> {
+    pub(crate) fn open(&self, watch: &Watch) -> io::Result<Box<dyn Input>> {
+        let len = Some(self.bytes);
         match &self.location {
-            #[cfg(unix)]
-            Location::File(path) => Ok(Box::new(Positioned { file: File::open(path)?, position: 0 })),
-            #[cfg(not(unix))]
-            Location::File(path) => Ok(Box::new(File::open(path)?)),
-            Location::Slice { whole, start, len } => Ok(Box::new(Slice::open(whole, *start, *len)?)),
+            Location::File(path) => {
+                let file = File::open(path).inspect_err(|error| watch.note(None, 0, error))?;
+                #[cfg(unix)]
+                let file = Positioned { file, position: 0 };
+                Ok(Box::new(Watched::new(file, len, watch)))
+            }
+            Location::Slice { whole, start, len } => Ok(Box::new(Slice::open(whole, *start, *len, watch)?)),
             Location::Memory(bytes) => Ok(Box::new(io::Cursor::new(Arc::clone(bytes)))),
             #[cfg(feature = "remote")]
-            Location::Remote(object) => Ok(Box::new(object.open())),
+            Location::Remote(object) => Ok(Box::new(Watched::new(object.open(), len, watch))),
             Location::Stream(_) | Location::WaczMember { .. } => {
                 let message = format!("{} needs a file and cannot be read from a pipe", self.format);
                 Err(io::Error::new(io::ErrorKind::Unsupported, message))
@@ -192,14 +221,18 @@ impl Source {
     }
 
     /// Opens a source to be read from the front.
-    pub(crate) fn open_stream(&self) -> io::Result<Box<dyn Read + Send>> {
+    pub(crate) fn open_stream(&self, watch: &Watch) -> io::Result<Box<dyn Read + Send>> {
+        let len = Some(self.bytes);
         match &self.location {
-            Location::File(path) => Ok(Box::new(File::open(path)?)),
-            Location::Slice { whole, start, len } => Ok(Box::new(Slice::open(whole, *start, *len)?)),
+            Location::File(path) => {
+                let file = File::open(path).inspect_err(|error| watch.note(None, 0, error))?;
+                Ok(Box::new(Watched::new(file, len, watch)))
+            }
+            Location::Slice { whole, start, len } => Ok(Box::new(Slice::open(whole, *start, *len, watch)?)),
             Location::Memory(bytes) => Ok(Box::new(io::Cursor::new(Arc::clone(bytes)))),
             #[cfg(feature = "remote")]
-            Location::Remote(object) => Ok(Box::new(object.open())),
-            Location::Stream(stream) => stream.take(),
+            Location::Remote(object) => Ok(Box::new(Watched::new(object.open(), len, watch))),
+            Location::Stream(stream) => Ok(Box::new(Watched::new(stream.take()?, None, watch))),
             Location::Tree(_) | Location::WaczMember { .. } => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "not one file"))
             }
@@ -259,8 +292,8 @@ struct Slice {
 }
 
 impl Slice {
-    fn open(whole: &Source, start: u64, len: u64) -> io::Result<Slice> {
-        let mut whole = whole.open()?;
+    fn open(whole: &Source, start: u64, len: u64, watch: &Watch) -> io::Result<Slice> {
+        let mut whole = whole.open(watch)?;
         whole.seek(SeekFrom::Start(start))?;
         Ok(Slice { whole, start, len, position: 0 })
     }
@@ -297,28 +330,64 @@ pub(crate) struct TreeFiles {
     entries: Vec<TreeEntry>,
     /// Paths that are not UTF-8, or not spelt as their name is.
     odd_paths: BTreeMap<usize, PathBuf>,
+    /// What is said of files that are not read.
+    details: BTreeMap<usize, String>,
+    /// What the root was when its files were listed.
+    root_id: Option<FolderId>,
+}
+
+/// Tells a folder from another that took its place, such as an empty mount point.
+type FolderId = (u64, u64);
+
+#[cfg(unix)]
+fn folder_id(path: &Path) -> Option<FolderId> {
+    use std::os::unix::fs::MetadataExt;
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+}
+
+#[cfg(not(unix))]
+fn folder_id(path: &Path) -> Option<FolderId> {
+    path.as_os_str().is_empty().then_some((0, 0)).or_else(|| path.is_dir().then_some((0, 0)))
 }
 
 #[derive(Clone, Debug)]
 struct TreeEntry {
     name_end: usize,
     size: u64,
-    known: bool,
+    kind: FileKind,
+}
+
+/// What is done with a file of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// It is one document.
+    Document,
+    /// It is not read: of no known kind.
+    Unknown,
+    /// It is not read: it, or the folder, cannot be opened.
+    Unreadable,
+    /// It is not read: a link that leads elsewhere.
+    Link,
 }
 
 impl TreeFiles {
     pub(crate) fn new(root: PathBuf, under_folder: bool) -> TreeFiles {
-        TreeFiles { root, under_folder, ..TreeFiles::default() }
+        let root_id = if under_folder { folder_id(&root) } else { None };
+        TreeFiles { root, under_folder, root_id, ..TreeFiles::default() }
     }
 
-    /// `relative` is the path below the root; a file that is not `known` is counted and not read.
-    pub(crate) fn push(&mut self, relative: &Path, size: u64, known: bool) {
+    /// `relative` is the path below the root. Of a file that is not read `detail` says more.
+    pub(crate) fn push(&mut self, relative: &Path, size: u64, kind: FileKind, detail: &str) {
         let name = slashed(relative);
         if Path::new(&name) != relative {
             self.odd_paths.insert(self.entries.len(), relative.to_owned());
         }
         self.names.push_str(&name);
-        self.entries.push(TreeEntry { name_end: self.names.len(), size, known });
+        if !detail.is_empty() {
+            self.details.insert(self.entries.len(), detail.to_owned());
+        }
+        self.entries.push(TreeEntry { name_end: self.names.len(), size, kind });
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -338,8 +407,31 @@ impl TreeFiles {
         self.entries[at].size
     }
 
-    pub(crate) fn is_known(&self, at: usize) -> bool {
-        self.entries[at].known
+    /// Why a file is not read.
+    pub(crate) fn skip_reason(&self, at: usize) -> Option<SkipReason> {
+        match self.entries[at].kind {
+            FileKind::Document => None,
+            FileKind::Unknown => Some(SkipReason::UnknownFile),
+            FileKind::Unreadable => Some(SkipReason::UnreadableFile),
+            FileKind::Link => Some(SkipReason::LinkOutside),
+        }
+    }
+
+    /// What more is to be said of a file that is not read.
+    pub(crate) fn detail(&self, at: usize) -> &str {
+        self.details.get(&at).map_or("", String::as_str)
+    }
+
+    /// Whether an error on opening a file tells of this file alone. One that vanished does if the
+    /// folders around it are still those that were listed: when a share goes away, or is unmounted,
+    /// all of its files vanish.
+    pub(crate) fn is_one_file(&self, at: usize, error: &io::Error) -> bool {
+        if !self.under_folder || !is_of_one_file(error) {
+            return false;
+        }
+        error.kind() != io::ErrorKind::NotFound
+            || (self.root_id == folder_id(&self.root)
+                && self.path(at).parent().is_some_and(|folder| folder_id(folder).is_some()))
     }
 
     pub(crate) fn under_folder(&self) -> bool {
@@ -352,6 +444,13 @@ impl TreeFiles {
             None => self.root.join(self.name(at)),
         }
     }
+}
+
+/// Whether an error on opening a file of a folder tells of that file, and not of the machine, the
+/// disk or the network below it.
+pub(crate) fn is_of_one_file(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    matches!(error.kind(), Kind::PermissionDenied | Kind::NotFound | Kind::NotADirectory | Kind::IsADirectory)
 }
 
 /// A path with `/` between its parts on every system.
@@ -371,14 +470,15 @@ mod tests {
     #[test]
     fn tree_names_come_back() {
         let mut files = TreeFiles::new(PathBuf::from("root"), true);
-        files.push(Path::new("a.html"), 3, true);
-        files.push(Path::new("example.org/b.html"), 4, false);
+        files.push(Path::new("a.html"), 3, FileKind::Document, "");
+        files.push(Path::new("example.org/b.html"), 4, FileKind::Unreadable, "no");
         assert_eq!(
             (files.name(0), files.name(1), files.len(), files.bytes()),
             ("a.html", "example.org/b.html", 2, 7)
         );
         assert_eq!(files.path(1), Path::new("root/example.org/b.html"));
-        assert!(files.is_known(0) && !files.is_known(1));
+        assert_eq!(files.skip_reason(0), None);
+        assert_eq!((files.skip_reason(1), files.detail(1)), (Some(SkipReason::UnreadableFile), "no"));
     }
 
     #[cfg(unix)]
@@ -388,7 +488,7 @@ mod tests {
         use std::os::unix::ffi::OsStrExt;
         let odd = Path::new(OsStr::from_bytes(b"caf\xe9.txt"));
         let mut files = TreeFiles::new(PathBuf::from("root"), true);
-        files.push(odd, 1, true);
+        files.push(odd, 1, FileKind::Document, "");
         assert_eq!(files.name(0), "caf\u{fffd}.txt");
         assert_eq!(files.path(0), Path::new("root").join(odd));
     }
@@ -400,7 +500,7 @@ mod tests {
         std::fs::write(&path, "{\"text\": \"one\"}\n").unwrap();
         let options = Options::default();
         let found = crate::discover(&[path.display().to_string()], &options).unwrap();
-        let mut opened = found[0].open().unwrap();
+        let mut opened = found[0].open(&Watch::default()).unwrap();
         let mut expected = File::open(&path).unwrap();
         for seek in [
             SeekFrom::Start(3),

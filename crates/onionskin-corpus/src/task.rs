@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use onionskin_extract::url;
 
-use crate::document::{BadReason, BadRecord, Visitor};
+use crate::document::{BadReason, InputFailure, Loss, Visitor};
 use crate::feed::{Feed, Next, Work};
 use crate::json::JsonBuffers;
 use crate::options::Options;
@@ -16,6 +16,7 @@ use crate::parquet;
 use crate::record::{Extraction, TextRecord};
 use crate::source::Source;
 use crate::warc::RecordRunner;
+use crate::watch::{Noticed, Watch};
 use crate::{csv, jsonl, tree};
 
 /// A place between two tasks.
@@ -37,6 +38,14 @@ pub enum ResumeError {
         /// The source.
         name: String,
     },
+    /// The source fails where it has to be decoded again, from its front to the position.
+    #[error("{place}: the input failed: {reason}")]
+    Input {
+        /// The source and the byte.
+        place: String,
+        /// What the system said.
+        reason: String,
+    },
     /// There are not as many sources, or not as many tasks in the source.
     #[error("position {} of source {} is not in these inputs", position.task, position.source)]
     Outside {
@@ -50,7 +59,7 @@ pub struct Tasks {
     sources: Arc<[Source]>,
     options: Arc<Options>,
     next: Position,
-    feed: Option<Feed>,
+    feed: Option<(Feed, Watch)>,
 }
 
 impl Tasks {
@@ -81,7 +90,12 @@ impl Tasks {
         }
         while tasks.next < position {
             // Cheap where the source is cut by arithmetic; elsewhere it decodes and drops.
-            match tasks.next_task() {
+            let task = tasks.next_task();
+            if let Some(failure) = task.as_ref().and_then(Task::failure) {
+                let place = tasks.sources[failure.source as usize].failure_place(&failure);
+                return Err(ResumeError::Input { place, reason: failure.detail });
+            }
+            match task {
                 Some(task) if task.after <= position => {}
                 _ => return Err(outside),
             }
@@ -93,19 +107,30 @@ impl Tasks {
     /// source that cannot be opened or read on is a task that reports it; the stream goes on with
     /// the next source.
     pub fn next_task(&mut self) -> Option<Task> {
+        self.next_task_gently(&mut |_| {})
+    }
+
+    /// As [`Tasks::next_task`], and calls `before_large` with the size of a record that is decoded
+    /// here, before it is in memory and as it grows; that may wait until there is room.
+    pub fn next_task_gently(&mut self, before_large: &mut dyn FnMut(u64)) -> Option<Task> {
         loop {
             let index = self.next.source;
             let source = self.sources.get(index as usize)?;
-            let feed = match &mut self.feed {
+            let (feed, watch) = match &mut self.feed {
                 Some(feed) => feed,
-                none => none.insert(Feed::open(source, &self.options)),
+                none => {
+                    let watch = Watch::default();
+                    none.insert((Feed::open(source, &self.options, &watch), watch))
+                }
             };
-            let Some(Next { work, input_bytes, last }) = feed.next(&self.options) else {
+            let Some(Next { mut work, input_bytes, last }) = feed.next(&self.options, before_large) else {
                 self.next = Position { source: index + 1, task: 0 };
                 self.feed = None;
                 continue;
             };
+            work.note_rest(source.bytes.saturating_sub(watch.position()));
             self.next.task += 1;
+            let watch = watch.clone();
             if last {
                 self.next = Position { source: index + 1, task: 0 };
                 self.feed = None;
@@ -117,9 +142,15 @@ impl Tasks {
                 after: self.next,
                 input_bytes,
                 work,
+                watch,
             });
         }
     }
+}
+
+fn failure_of(source: u32, watch: &Watch) -> Option<InputFailure> {
+    let Noticed { file, byte, detail } = watch.failure()?;
+    Some(InputFailure { source, file, byte, detail })
 }
 
 /// A unit of work. Runs on any thread.
@@ -130,13 +161,20 @@ pub struct Task {
     after: Position,
     input_bytes: u64,
     work: Work,
+    /// Of whoever reads the source, here and elsewhere.
+    watch: Watch,
 }
 
 impl Task {
     /// A unit of work of the only source of a list.
-    pub(crate) fn of(sources: &Arc<[Source]>, options: &Arc<Options>, input_bytes: u64, work: Work) -> Task {
+    pub(crate) fn of(
+        sources: &Arc<[Source]>,
+        options: &Arc<Options>,
+        input_bytes: u64,
+        (work, watch): (Work, Watch),
+    ) -> Task {
         let (sources, options) = (Arc::clone(sources), Arc::clone(options));
-        Task { sources, options, source: 0, after: Position::default(), input_bytes, work }
+        Task { sources, options, source: 0, after: Position::default(), input_bytes, work, watch }
     }
 
     /// The position after this task: where a run goes on that has finished this task and all before
@@ -156,14 +194,28 @@ impl Task {
         self.input_bytes
     }
 
-    /// Reads the documents.
+    /// Reads the documents. If the input failed, the visitor is told so last.
     pub fn run(self, scratch: &mut Scratch, visitor: &mut dyn Visitor) {
+        let (source, watch) = (self.source, self.watch.clone());
+        self.work(scratch, visitor);
+        if let Some(failure) = failure_of(source, &watch) {
+            visitor.failed(failure);
+        }
+    }
+
+    /// What is known to have failed before the task runs.
+    fn failure(&self) -> Option<InputFailure> {
+        failure_of(self.source, &self.watch)
+    }
+
+    fn work(self, scratch: &mut Scratch, visitor: &mut dyn Visitor) {
         let source = &self.sources[self.source as usize];
-        let (index, options) = (self.source, &*self.options);
-        let bad = |offset, reason| BadRecord { source: index, offset, reason };
+        let (index, options, watch) = (self.source, &*self.options, &self.watch);
+        let bad = |bytes, reason| Loss::record(0, bytes, reason).of(index);
         match self.work {
             Work::JsonlRange(range) => {
-                jsonl::run_range(source.open(), index, range, source.gap(), options, scratch, visitor)
+                let input = source.open(watch);
+                jsonl::run_range(input, index, range, source.gap(), options, scratch, visitor);
             }
             Work::JsonlBlock(block) => jsonl::run_block(&block, index, options, scratch, visitor),
             Work::Csv(block) => csv::run_block(&block, index, options, scratch, visitor),
@@ -178,9 +230,12 @@ impl Task {
             Work::WarcRange(range) => {
                 let mut runner =
                     RecordRunner { source: index, options, extraction: &mut scratch.extraction, visitor };
-                match source.open() {
+                match source.open(watch) {
                     Ok(input) => runner.range(input, range),
-                    Err(error) => runner.bad(range.start, BadReason::Io { detail: error.to_string() }),
+                    Err(error) => {
+                        let bytes = range.end.saturating_sub(range.start);
+                        runner.bad(range.start, bytes, BadReason::Io { detail: error.to_string() });
+                    }
                 }
             }
             Work::WarcBlock(block) => {
@@ -189,9 +244,11 @@ impl Task {
             }
             Work::WaczMember => {
                 RecordRunner { source: index, options, extraction: &mut scratch.extraction, visitor }
-                    .wacz_member(&source.location);
+                    .wacz_member(source, watch);
             }
-            Work::Tree(files, group) => tree::run(&files, group, index, options, scratch, visitor),
+            Work::Tree(files, group) => {
+                tree::run(&files, group, index, options, (scratch, watch), visitor);
+            }
             Work::Whole(Ok(Some(bytes))) => {
                 scratch.file = bytes;
                 // A page that was fetched from its own address.
@@ -206,10 +263,11 @@ impl Task {
                 tree::emit(record, scratch, visitor);
             }
             Work::Whole(Ok(None)) => {
-                visitor.bad_record(bad(0, BadReason::TooLarge { limit: options.max_record_bytes }));
+                let reason = BadReason::TooLarge { limit: options.max_record_bytes };
+                visitor.bad_record(bad(source.bytes, reason));
             }
-            Work::Whole(Err(error)) => visitor.bad_record(bad(0, BadReason::from_io(&error))),
-            Work::Bad(offset, reason) => visitor.bad_record(bad(offset, reason)),
+            Work::Whole(Err(error)) => visitor.bad_record(bad(source.bytes, BadReason::from_io(&error))),
+            Work::Bad(loss) => visitor.bad_record(loss.of(index)),
         }
         scratch.shrink();
     }
@@ -259,7 +317,8 @@ impl Scratch {
                 return record.emit(options, &mut self.extraction, visitor);
             }
         };
-        visitor.bad_record(BadRecord { source, offset, reason });
+        let bytes = row.text.map_or(0, str::len) as u64;
+        visitor.bad_record(Loss::record(offset, bytes, reason).of(source));
     }
 
     /// One giant record should not be paid for until the end.

@@ -5,7 +5,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{BadRecord, Document, Options, Position, Scratch, SkipReason, Source, Tasks, Visitor, discover};
+use crate::{
+    BadRecord, Document, InputFailure, Options, Position, Scratch, SkipReason, Source, Tasks, Visitor,
+    discover,
+};
 
 /// A document that owns its parts.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -32,6 +35,7 @@ pub(crate) struct Seen {
     pub(crate) documents: Vec<Owned>,
     pub(crate) bad: Vec<BadRecord>,
     pub(crate) skipped: Vec<SkipReason>,
+    pub(crate) failed: Vec<InputFailure>,
 }
 
 impl Seen {
@@ -48,6 +52,7 @@ impl Seen {
         self.documents.extend(other.documents);
         self.bad.extend(other.bad);
         self.skipped.extend(other.skipped);
+        self.failed.extend(other.failed);
     }
 }
 
@@ -79,6 +84,10 @@ impl Visitor for Seen {
 
     fn skipped(&mut self, reason: SkipReason) {
         self.skipped.push(reason);
+    }
+
+    fn failed(&mut self, failure: InputFailure) {
+        self.failed.push(failure);
     }
 }
 

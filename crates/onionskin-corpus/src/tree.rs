@@ -4,19 +4,20 @@
 //! any other file is known by its path alone.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
 
 use onionskin_extract::{media_type_of_extension, url};
 
-use crate::decode::{decoder, read_bounded};
-use crate::document::{BadReason, BadRecord, SkipReason, Visitor};
+use crate::decode::{read_gently, unpack_gently};
+use crate::document::{BadReason, BadRecord, Document, InputFailure, Loss, SkipReason, SkippedFile, Visitor};
 use crate::options::Options;
 use crate::record::Payload;
 use crate::sniff::Encoding;
 use crate::source::TreeFiles;
 use crate::task::Scratch;
+use crate::watch::{Watch, Watched};
 
 /// No task has more files than this, however small they are.
 const MAX_FILES: usize = 1024;
@@ -42,32 +43,76 @@ pub(crate) fn run(
     group: Range<usize>,
     source: u32,
     options: &Options,
-    scratch: &mut Scratch,
+    (scratch, watch): (&mut Scratch, &Watch),
     visitor: &mut dyn Visitor,
 ) {
     for at in group {
-        if !files.is_known(at) {
-            visitor.skipped(SkipReason::UnknownFile);
+        let offset = at as u64;
+        let skipped =
+            |reason, detail: &str| SkippedFile { source, offset, reason, detail: detail.to_owned() };
+        if let Some(reason) = files.skip_reason(at) {
+            visitor.skipped_file(skipped(reason, files.detail(at)));
             continue;
         }
-        let offset = at as u64;
         if !visitor.wants(offset) {
             continue;
         }
-        match read_whole(&files.path(at), options.max_record_bytes, &mut scratch.file) {
+        let bad = |reason| Loss::record(offset, files.size(at), reason).of(source);
+        let opened = File::open(files.path(at)).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (len, file) = match opened {
+            Ok(opened) => opened,
+            Err(error) if files.is_one_file(at, &error) => {
+                visitor.skipped_file(skipped(SkipReason::UnreadableFile, &error.to_string()));
+                continue;
+            }
+            Err(error) => return watch.note(Some(offset), 0, &error),
+        };
+        let file = Watched::of_tree(file, len, offset, watch);
+        let mut before_large = |bytes| visitor.before_large(bytes);
+        let read = read_whole(file, options, &mut scratch.file, &mut before_large);
+        if watch.failure().is_some() {
+            return;
+        }
+        match read {
             Ok(false) => {
                 let name = files.name(at);
                 let address = if files.under_folder() { url::from_tree_path(Path::new(name)) } else { None };
-                emit(FileRecord { source, offset, name, url: address.as_deref() }, scratch, visitor);
+                let record = FileRecord { source, offset, name, url: address.as_deref() };
+                emit(record, scratch, &mut Named { source, offset, visitor });
             }
-            Ok(true) => {
-                let reason = BadReason::TooLarge { limit: options.max_record_bytes };
-                visitor.bad_record(BadRecord { source, offset, reason });
-            }
-            Err(error) => {
-                visitor.bad_record(BadRecord { source, offset, reason: BadReason::from_io(&error) })
-            }
+            Ok(true) => visitor.bad_record(bad(BadReason::TooLarge { limit: options.max_record_bytes })),
+            Err(error) => visitor.bad_record(bad(BadReason::from_io(&error))),
         }
+    }
+}
+
+/// Tells by name of a file that is read and is no document.
+struct Named<'v> {
+    source: u32,
+    offset: u64,
+    visitor: &'v mut dyn Visitor,
+}
+
+impl Visitor for Named<'_> {
+    fn before_large(&mut self, bytes: u64) {
+        self.visitor.before_large(bytes);
+    }
+
+    fn document(&mut self, document: Document<'_>) {
+        self.visitor.document(document);
+    }
+
+    fn bad_record(&mut self, bad: BadRecord) {
+        self.visitor.bad_record(bad);
+    }
+
+    fn skipped(&mut self, reason: SkipReason) {
+        let Named { source, offset, .. } = *self;
+        self.visitor.skipped_file(SkippedFile { source, offset, reason, detail: String::new() });
+    }
+
+    fn failed(&mut self, failure: InputFailure) {
+        self.visitor.failed(failure);
     }
 }
 
@@ -91,15 +136,20 @@ pub(crate) fn emit(record: FileRecord<'_>, scratch: &mut Scratch, visitor: &mut 
 }
 
 /// Reads a file, unpacked if it is compressed. `true` when it is larger than the limit.
-fn read_whole(path: &Path, limit: u64, out: &mut Vec<u8>) -> io::Result<bool> {
-    if read_bounded(File::open(path)?, limit, out)? {
+fn read_whole(
+    file: impl Read,
+    options: &Options,
+    out: &mut Vec<u8>,
+    before_large: &mut dyn FnMut(u64),
+) -> io::Result<bool> {
+    if read_gently(file, options.max_record_bytes, out, before_large)? {
         return Ok(true);
     }
     match Encoding::of(out) {
         Encoding::Plain => Ok(false),
         encoding => {
             let packed = std::mem::take(out);
-            read_bounded(decoder(&*packed, encoding)?, limit, out)
+            unpack_gently(&packed, encoding, options, out, before_large)
         }
     }
 }

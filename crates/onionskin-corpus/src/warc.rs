@@ -11,17 +11,21 @@ use std::ops::Range;
 use onionskin_extract::url;
 use onionskin_warc::wacz::{Wacz, WaczError};
 use onionskin_warc::{
-    Damage, DamageKind, HttpProblem, Item, Limits, OpenError, Reader, Record, RecordKind, parse_response,
-    read_range,
+    Damage, DamageKind, HttpProblem, Item, Limits, OpenError, Reader, Record, RecordKind,
+    parse_response_gently, read_range,
 };
 
-use crate::document::{BadReason, BadRecord, Document, SkipReason, Visitor};
+use crate::document::{BadReason, Document, Loss, SkipReason, Visitor};
 use crate::options::Options;
 use crate::record::{Extraction, Payload};
 use crate::source::{Location, Source};
+use crate::watch::Watch;
 
 /// No block has more records than this, however small they are.
 const MAX_RECORDS: usize = 4096;
+
+/// The head of most records is smaller.
+const USUAL_HEAD_BYTES: usize = 4 << 10;
 
 pub(crate) fn limits(options: &Options) -> Limits {
     Limits { max_record_bytes: options.max_record_bytes, max_body_bytes: options.max_record_bytes }
@@ -58,6 +62,12 @@ impl Records {
     }
 }
 
+/// Memory of a record, as far as it is more than the usual head.
+fn held_bytes(record: &Record) -> u64 {
+    let fields = record.headers.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+    record.block.len() as u64 + fields.saturating_sub(USUAL_HEAD_BYTES) as u64
+}
+
 fn item_offset(item: &Item) -> u64 {
     match item {
         Item::Record(record) => record.offset,
@@ -70,33 +80,44 @@ pub(crate) struct RecordBlocks<R: Read> {
     reader: Reader<R>,
     /// One read ahead, so that the last block is known to be the last.
     ahead: Option<std::io::Result<Item>>,
+    begun: bool,
 }
 
 impl<R: Read> RecordBlocks<R> {
     pub(crate) fn new(input: R, options: &Options) -> Result<RecordBlocks<R>, OpenError> {
-        let mut reader = Reader::new(input, limits(options))?;
-        let ahead = reader.next();
-        Ok(RecordBlocks { reader, ahead })
+        let reader = Reader::new(input, limits(options))?;
+        Ok(RecordBlocks { reader, ahead: None, begun: false })
     }
 
-    pub(crate) fn next_block(&mut self, block_bytes: u64) -> Option<Records> {
+    /// `before_large` is called with the size of each record before it is in memory.
+    pub(crate) fn next_block(
+        &mut self,
+        block_bytes: u64,
+        before_large: &mut dyn FnMut(u64),
+    ) -> Option<Records> {
+        if !self.begun {
+            self.begun = true;
+            self.ahead = self.reader.next_item(before_large);
+        }
         let mut block = Records::default();
+        let mut held = 0;
         loop {
             match self.ahead.take() {
                 None => break,
                 Some(Ok(item)) => {
                     if let Item::Record(record) = &item {
                         block.input_bytes += record.block.len() as u64;
+                        held += held_bytes(record);
                     }
                     block.items.push(item);
-                    self.ahead = self.reader.next();
+                    self.ahead = self.reader.next_item(before_large);
                 }
                 Some(Err(error)) => {
                     block.failure = Some(BadReason::from_io(&error));
                     break;
                 }
             }
-            if block.input_bytes >= block_bytes || block.items.len() >= MAX_RECORDS {
+            if held >= block_bytes || block.items.len() >= MAX_RECORDS {
                 break;
             }
         }
@@ -119,19 +140,19 @@ impl RecordRunner<'_> {
         let offset = range.start;
         match read_range(input, range.start, range.end, limits(self.options)) {
             Ok(reader) => self.reader(reader, offset),
-            Err(error) => self.bad(offset, open_reason(&error)),
+            Err(error) => self.bad(offset, range.end.saturating_sub(offset), open_reason(&error)),
         }
     }
 
     /// Everything a reader has.
-    pub(crate) fn reader<R: Read>(&mut self, reader: Reader<R>, mut offset: u64) {
-        for item in reader {
+    pub(crate) fn reader<R: Read>(&mut self, mut reader: Reader<R>, mut offset: u64) {
+        while let Some(item) = reader.next_item(&mut |bytes| self.visitor.before_large(bytes)) {
             match item {
                 Ok(item) => {
                     offset = item_offset(&item);
                     self.item(item);
                 }
-                Err(error) => return self.bad(offset, BadReason::from_io(&error)),
+                Err(error) => return self.bad(offset, 0, BadReason::from_io(&error)),
             }
         }
     }
@@ -147,19 +168,19 @@ impl RecordRunner<'_> {
     }
 
     /// A WARC file that lies compressed in a WACZ.
-    pub(crate) fn wacz_member(&mut self, location: &Location) {
-        let Location::WaczMember { whole, name } = location else { return };
-        if let Err(reason) = self.try_wacz_member(whole, name) {
-            self.bad(0, reason);
+    pub(crate) fn wacz_member(&mut self, source: &Source, watch: &Watch) {
+        let Location::WaczMember { whole, name } = &source.location else { return };
+        if let Err(reason) = self.try_wacz_member(whole, name, watch) {
+            self.bad(0, source.bytes, reason);
         }
     }
 
-    fn try_wacz_member(&mut self, whole: &Source, name: &str) -> Result<(), BadReason> {
+    fn try_wacz_member(&mut self, whole: &Source, name: &str, watch: &Watch) -> Result<(), BadReason> {
         let broken = |error: WaczError| match error {
             WaczError::Io(error) => BadReason::Io { detail: error.to_string() },
             other => BadReason::BrokenWarc { detail: other.to_string() },
         };
-        let file = whole.open().map_err(|error| BadReason::Io { detail: error.to_string() })?;
+        let file = whole.open(watch).map_err(|error| BadReason::Io { detail: error.to_string() })?;
         let mut wacz = Wacz::open(BufReader::new(file)).map_err(broken)?;
         let Some(member) = wacz.members().iter().find(|member| member.name == name).cloned() else {
             return Err(BadReason::BrokenWarc { detail: "changed while it was read".to_owned() });
@@ -177,25 +198,26 @@ impl RecordRunner<'_> {
             self.item(item);
         }
         if let Some(reason) = block.failure {
-            self.bad(offset, reason);
+            self.bad(offset, 0, reason);
         }
     }
 
-    pub(crate) fn bad(&mut self, offset: u64, reason: BadReason) {
-        self.visitor.bad_record(BadRecord { source: self.source, offset, reason });
+    /// Tells of so many bytes that hold nothing readable.
+    pub(crate) fn bad(&mut self, offset: u64, bytes: u64, reason: BadReason) {
+        self.visitor.bad_record(Loss::record(offset, bytes, reason).of(self.source));
     }
 
     fn item(&mut self, item: Item) {
         match item {
             Item::Record(record) => self.record(record),
-            Item::Damage(Damage { offset, kind, .. }) => {
+            Item::Damage(Damage { offset, kind, lost_bytes }) => {
                 let reason = match kind {
                     DamageKind::CutOff => BadReason::CutOff,
                     DamageKind::TooLarge => BadReason::TooLarge { limit: self.options.max_record_bytes },
                     DamageKind::CorruptMember => BadReason::Corrupt { detail: kind.to_string() },
                     other => BadReason::BrokenWarc { detail: other.to_string() },
                 };
-                self.bad(offset, reason);
+                self.bad(offset, lost_bytes, reason);
             }
         }
     }
@@ -209,7 +231,7 @@ impl RecordRunner<'_> {
             RecordKind::Response if record.is_http_response() => self.response(record),
             RecordKind::Response if says_http(&record) => {
                 let detail = "the block does not begin with an HTTP status line".to_owned();
-                self.bad(record.offset, BadReason::BrokenHttp { detail });
+                self.bad(record.offset, record.block.len() as u64, BadReason::BrokenHttp { detail });
             }
             RecordKind::Response | RecordKind::Resource | RecordKind::Conversion => self.plain(&record),
             other => self.visitor.skipped(SkipReason::RecordType { name: other.as_str() }),
@@ -237,9 +259,13 @@ impl RecordRunner<'_> {
     fn response(&mut self, mut record: Record) {
         let offset = record.offset;
         let block = std::mem::take(&mut record.block);
-        let response = match parse_response(block, &limits(self.options)) {
+        let bytes = block.len() as u64;
+        let mut before_large = |bytes| self.visitor.before_large(bytes);
+        let response = match parse_response_gently(block, &limits(self.options), &mut before_large) {
             Ok(response) => response,
-            Err(error) => return self.bad(offset, BadReason::BrokenHttp { detail: error.to_string() }),
+            Err(error) => {
+                return self.bad(offset, bytes, BadReason::BrokenHttp { detail: error.to_string() });
+            }
         };
         if response.status != 200 && !self.options.any_status {
             return self.visitor.skipped(SkipReason::Status { status: response.status });
@@ -247,14 +273,15 @@ impl RecordRunner<'_> {
         for problem in &response.problems {
             match problem {
                 HttpProblem::OverLimit => {
-                    return self.bad(offset, BadReason::TooLarge { limit: self.options.max_record_bytes });
+                    let reason = BadReason::TooLarge { limit: self.options.max_record_bytes };
+                    return self.bad(offset, bytes, reason);
                 }
                 // Bytes that nobody can decode are not a text.
                 HttpProblem::UnknownEncoding => {
-                    return self.bad(offset, BadReason::BrokenHttp { detail: problem.to_string() });
+                    return self.bad(offset, bytes, BadReason::BrokenHttp { detail: problem.to_string() });
                 }
                 HttpProblem::BadEncoding if response.body.is_empty() => {
-                    return self.bad(offset, BadReason::BrokenHttp { detail: problem.to_string() });
+                    return self.bad(offset, bytes, BadReason::BrokenHttp { detail: problem.to_string() });
                 }
                 // The others left something to read, and it is read.
                 _ => {}

@@ -1,165 +1,63 @@
 //! Copies of CSV and TSV: the header and the records of documents that stay, byte for byte.
 //!
 //! Where a record ends can only be known by parsing it, since a quoted field may hold line feeds.
-//! So the parser that the scan used runs along, and what it has passed over is copied or not.
+//! So the stream is cut by the scan's own reader, and what it hands out is copied or not.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::ops::Range;
+use std::io::{self, Write};
 
-use csv_core::ReadRecordResult;
-use onionskin_corpus::decoder;
+use onionskin_corpus::{CsvItem, CsvRecords, decoder};
 
 use super::DedupError;
 use super::plan::Job;
 use super::shards::{Context, CopyReport, Meter};
-
-const READ_BYTES: usize = 128 << 10;
-
-/// Takes a stream of CSV apart into records, without looking at their fields.
-pub(super) struct Records<R> {
-    input: R,
-    parser: csv_core::Reader,
-    buffer: Vec<u8>,
-    filled: Range<usize>,
-    pub offset: u64,
-    at_end: bool,
-    pub damage: Option<String>,
-    /// Fields go here and are forgotten.
-    fields: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl<R: Read> Records<R> {
-    pub fn new(input: R, delimiter: u8) -> Records<R> {
-        Records {
-            input,
-            parser: csv_core::ReaderBuilder::new().delimiter(delimiter).build(),
-            buffer: vec![0; READ_BYTES],
-            filled: 0..0,
-            offset: 0,
-            at_end: false,
-            damage: None,
-            fields: vec![0; 4096],
-            ends: vec![0; 256],
-        }
-    }
-
-    /// Passes over a byte order mark.
-    pub fn begin(&mut self, out: &mut impl Write) -> io::Result<()> {
-        while self.filled.len() < 3 && !self.at_end {
-            self.refill()?;
-        }
-        if self.buffer[self.filled.clone()].starts_with(b"\xef\xbb\xbf") {
-            self.pass(3, Some(out))?;
-        }
-        Ok(())
-    }
-
-    /// Passes over line ends between records. `false` at the end; else `offset` is where a record
-    /// begins.
-    pub fn find(&mut self, out: &mut impl Write) -> io::Result<bool> {
-        loop {
-            let rest = &self.buffer[self.filled.clone()];
-            let line_ends = rest.iter().take_while(|&&byte| matches!(byte, b'\r' | b'\n')).count();
-            let found = line_ends < rest.len();
-            self.pass(line_ends, Some(out))?;
-            if found || self.at_end {
-                return Ok(found);
-            }
-            self.refill()?;
-        }
-    }
-
-    /// Passes over a record, and copies it if there is somewhere to copy it to.
-    pub fn record(&mut self, mut out: Option<&mut impl Write>) -> io::Result<()> {
-        loop {
-            if self.filled.is_empty() && !self.at_end {
-                self.refill()?;
-            }
-            // The parser takes an empty input for the end.
-            let (result, read, _, _) =
-                self.parser.read_record(&self.buffer[self.filled.clone()], &mut self.fields, &mut self.ends);
-            self.pass(read, out.as_deref_mut())?;
-            match result {
-                ReadRecordResult::Record | ReadRecordResult::End => break,
-                ReadRecordResult::InputEmpty
-                | ReadRecordResult::OutputFull
-                | ReadRecordResult::OutputEndsFull => {}
-            }
-        }
-        // The line feed behind a carriage return belongs to the record, whether the parser has
-        // taken it yet or not.
-        if self.filled.is_empty() && !self.at_end {
-            self.refill()?;
-        }
-        if self.buffer[self.filled.clone()].first() == Some(&b'\n') {
-            self.pass(1, out)?;
-        }
-        Ok(())
-    }
-
-    fn pass(&mut self, n: usize, out: Option<&mut impl Write>) -> io::Result<()> {
-        if let Some(out) = out {
-            out.write_all(&self.buffer[self.filled.start..self.filled.start + n])?;
-        }
-        self.filled.start += n;
-        self.offset += n as u64;
-        Ok(())
-    }
-
-    fn refill(&mut self) -> io::Result<()> {
-        self.buffer.copy_within(self.filled.clone(), 0);
-        self.filled = 0..self.filled.len();
-        loop {
-            match self.input.read(&mut self.buffer[self.filled.end..]) {
-                Ok(0) => self.at_end = true,
-                Ok(n) => self.filled.end += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.raw_os_error().is_some() => return Err(error),
-                Err(error) => {
-                    self.at_end = true;
-                    self.damage = Some(error.to_string());
-                }
-            }
-            return Ok(());
-        }
-    }
-}
 
 /// Copies the records that are not of removed documents.
 pub(super) fn filter(context: &Context<'_>, job: &Job, delimiter: u8) -> Result<CopyReport, DedupError> {
     let reading = |e: io::Error| job.io("copying", e);
     let input = File::open(&job.path).map_err(|e| job.io("opening", e))?;
     let input = decoder(Meter::new(input, context.copied), job.encoding).map_err(reading)?;
-    let mut records = Records::new(input, delimiter);
+    let mut records = CsvRecords::new(input, delimiter, context.options.max_record_bytes);
     let mut verdicts = context.verdicts(job)?;
     let mut out = context.create(job)?;
     let mut report = CopyReport::default();
-    let mut count = 0_u64;
-    records.begin(&mut out).map_err(reading)?;
-    if records.find(&mut out).map_err(reading)? {
-        records.record(Some(&mut out)).map_err(reading)?;
-    }
-    while records.find(&mut out).map_err(reading)? {
-        let offset = records.offset;
-        let verdict = verdicts.take_at(offset).map_err(reading)?;
-        if let Some(verdict) = verdicts.peek().filter(|next| next.offset <= offset) {
-            return Err(job.moved(verdict.offset));
+    // The header is no record of anything.
+    let (mut count, mut is_header) = (0_u64, true);
+    while let Some(item) = records.next_item() {
+        let (bytes, begins) = match item {
+            CsvItem::Between(bytes) => (bytes, None),
+            CsvItem::Record { offset, bytes } | CsvItem::Broken { offset, bytes, .. } => {
+                (bytes, Some(offset))
+            }
+            CsvItem::TooLong { offset, bytes, ends } => (bytes, ends.then_some(offset)),
+        };
+        let mut is_removed = false;
+        if let Some(offset) = begins.filter(|_| !std::mem::take(&mut is_header)) {
+            let verdict = verdicts.take_at(offset).map_err(reading)?;
+            if let Some(verdict) = verdicts.peek().filter(|next| next.offset <= offset) {
+                return Err(job.moved(verdict.offset));
+            }
+            count += 1;
+            is_removed = verdict.is_some_and(|verdict| verdict.is_removed);
         }
-        count += 1;
-        if verdict.is_some_and(|verdict| verdict.is_removed) {
+        if is_removed {
             report.removed += 1;
-            records.record(None::<&mut io::Sink>).map_err(reading)?;
         } else {
-            records.record(Some(&mut out)).map_err(reading)?;
+            out.write_all(bytes).map_err(|e| job.io("writing the copy of", e))?;
         }
     }
     if let Some(verdict) = verdicts.peek() {
         return Err(job.moved(verdict.offset));
     }
+    if let Some(error) = records.take_failure() {
+        // The disk failed; that is not for us to pass over.
+        if error.raw_os_error().is_some() {
+            return Err(reading(error));
+        }
+        // The scan met the same break, and took nothing behind it for a document.
+        report.damage = Some(error.to_string());
+    }
     report.other_records = count.checked_sub(job.documents).ok_or_else(|| job.moved(0))?;
-    report.damage = records.damage.take();
     report.bytes = out.finish().map_err(|e| job.io("writing the copy of", e))?;
     Ok(report)
 }

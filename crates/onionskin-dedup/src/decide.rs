@@ -285,10 +285,12 @@ pub(super) fn gather<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
 pub(super) struct Verdict {
     pub offset: u64,
     pub is_removed: bool,
+    /// The fingerprint of its text; `None` when it has no words.
+    pub text_fp: Option<u64>,
     pub entry: Entry,
 }
 
-const VERDICT_BYTES: usize = 9 + Entry::BYTES;
+const VERDICT_BYTES: usize = 18 + Entry::BYTES;
 
 /// Verdicts on their way to those who copy the inputs: all of them in one file, those of an input
 /// in one stretch of it.
@@ -312,7 +314,9 @@ impl VerdictWriter {
         let mut bytes = [0; VERDICT_BYTES];
         bytes[..8].copy_from_slice(&verdict.offset.to_le_bytes());
         bytes[8] = u8::from(verdict.is_removed);
-        verdict.entry.put(&mut bytes[9..]);
+        bytes[9] = u8::from(verdict.text_fp.is_some());
+        bytes[10..18].copy_from_slice(&verdict.text_fp.unwrap_or(0).to_le_bytes());
+        verdict.entry.put(&mut bytes[18..]);
         self.output.write_all(&bytes)?;
         let stretch = &mut self.stretches[input as usize];
         if stretch.1 == 0 {
@@ -368,7 +372,9 @@ impl Verdicts {
             let mut bytes = [0; VERDICT_BYTES];
             self.input.read_exact(&mut bytes)?;
             let offset = u64::get(&bytes[..8]);
-            self.ahead = Some(Verdict { offset, is_removed: bytes[8] != 0, entry: Entry::get(&bytes[9..]) });
+            let text_fp = (bytes[9] != 0).then(|| u64::get(&bytes[10..18]));
+            let entry = Entry::get(&bytes[18..]);
+            self.ahead = Some(Verdict { offset, is_removed: bytes[8] != 0, text_fp, entry });
         }
         Ok(())
     }

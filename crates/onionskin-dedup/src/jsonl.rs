@@ -3,7 +3,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::ops::Range;
 
 use onionskin_core::ClusterId;
 use onionskin_corpus::{JsonLineReader, Options, decoder};
@@ -15,6 +14,7 @@ use super::names::Names;
 use super::output::Encoded;
 use super::plan::Job;
 use super::shards::{Context, CopyReport, Meter};
+use super::window::Window;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -32,92 +32,56 @@ pub(super) struct Piece<'a> {
 /// Lends the lines of a stream. A line that is longer than may be held comes in pieces; one up to
 /// the limit is always whole.
 pub(super) struct Lines<R> {
-    input: R,
-    buffer: Vec<u8>,
-    filled: Range<usize>,
+    pub window: Window<R>,
     searched: usize,
-    /// Offset of the line that `filled` begins in, and of `filled` itself.
+    /// Offset of the line that the window begins in, and of the window itself.
     line: u64,
     offset: u64,
     limit: usize,
     inside: bool,
-    at_end: bool,
-    /// The stream broke here: what the decoder said.
-    pub damage: Option<String>,
 }
 
 impl<R: Read> Lines<R> {
     pub fn new(input: R, limit: u64) -> Lines<R> {
         Lines {
-            input,
-            buffer: vec![0; BUFFER_BYTES],
-            filled: 0..0,
+            window: Window::new(input, BUFFER_BYTES),
             searched: 0,
             line: 0,
             offset: 0,
             limit: usize::try_from(limit).unwrap_or(usize::MAX).max(1),
             inside: false,
-            at_end: false,
-            damage: None,
         }
     }
 
     pub fn next(&mut self) -> io::Result<Option<Piece<'_>>> {
         loop {
-            let unsearched = self.filled.start + self.searched;
-            if let Some(at) = memchr::memchr(b'\n', &self.buffer[unsearched..self.filled.end]) {
-                let end = unsearched + at + 1;
-                return Ok(Some(self.piece(end, true)));
+            let bytes = self.window.bytes();
+            if let Some(at) = memchr::memchr(b'\n', &bytes[self.searched..]) {
+                return Ok(Some(self.piece(self.searched + at + 1, true)));
             }
-            self.searched = self.filled.len();
+            let len = bytes.len();
+            self.searched = len;
             // One more than the limit is read, so that a line of just that length is known to be
             // whole.
-            if self.filled.len() > self.limit {
-                return Ok(Some(self.piece(self.filled.end, false)));
+            if len > self.limit {
+                return Ok(Some(self.piece(len, false)));
             }
-            if self.at_end {
-                let is_empty = self.filled.is_empty();
-                return Ok((!is_empty).then(|| self.piece(self.filled.end, true)));
+            if self.window.at_end {
+                return Ok((len > 0).then(|| self.piece(len, true)));
             }
-            self.refill()?;
+            self.window.refill(self.limit.saturating_add(1))?;
         }
     }
 
-    fn piece(&mut self, end: usize, ends: bool) -> Piece<'_> {
-        let bytes = self.filled.start..end;
+    fn piece(&mut self, len: usize, ends: bool) -> Piece<'_> {
         let begins = !self.inside;
         if begins {
             self.line = self.offset;
         }
-        self.offset += bytes.len() as u64;
-        self.filled.start = end;
+        self.offset += len as u64;
         self.searched = 0;
         self.inside = !ends;
-        Piece { offset: self.line, bytes: &self.buffer[bytes], begins, ends }
-    }
-
-    fn refill(&mut self) -> io::Result<()> {
-        self.buffer.copy_within(self.filled.clone(), 0);
-        self.filled = 0..self.filled.len();
-        if self.filled.end == self.buffer.len() {
-            let wanted = self.buffer.len().saturating_mul(2).min(self.limit.saturating_add(1));
-            self.buffer.resize(wanted.max(self.buffer.len() + 1), 0);
-        }
-        loop {
-            match self.input.read(&mut self.buffer[self.filled.end..]) {
-                Ok(0) => self.at_end = true,
-                Ok(n) => self.filled.end += n,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // The disk failed; that is not for us to pass over.
-                Err(error) if error.raw_os_error().is_some() => return Err(error),
-                // The scan met the same break, and took nothing behind it for a document.
-                Err(error) => {
-                    self.at_end = true;
-                    self.damage = Some(error.to_string());
-                }
-            }
-            return Ok(());
-        }
+        Piece { offset: self.line, bytes: self.window.take(len), begins, ends }
     }
 }
 
@@ -155,7 +119,7 @@ impl<'a> Copy<'a> {
         }
         let others = lines.checked_sub(self.job.documents).ok_or_else(|| self.job.moved(0))?;
         self.report.other_records = others;
-        self.report.damage = self.lines.damage.take();
+        self.report.damage = self.lines.window.damage.take();
         self.report.bytes = self.out.finish().map_err(|e| self.job.io("writing the copy of", e))?;
         Ok(self.report)
     }

@@ -11,7 +11,8 @@
 //! tables of the atlas decides on every document and leaves the verdicts in a file, those of an
 //! input together; then the inputs are copied, each by one thread, with its verdicts beside it.
 //! What is not removed is copied byte for byte. Nothing is held in memory but buffers. An input
-//! that is not what it was is an error that names it.
+//! that is not what it was is an error that names it: before a file is copied, every document of a
+//! cluster in it is read again and compared with the atlas.
 //!
 //! ```text
 //!  memberships ─┐
@@ -24,6 +25,7 @@
 //! A document is removed when it is not the centre of its cluster. One exception: a document is
 //! never removed in favour of one that has no payload, a `revisit` record of a WARC file.
 
+mod check;
 mod csv;
 mod decide;
 mod jsonl;
@@ -37,6 +39,7 @@ mod shards;
 #[cfg(test)]
 pub(crate) mod testing;
 mod warc;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -45,7 +48,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use onionskin_core::DocId;
+use onionskin_core::{DocId, Recipe, RecipeError};
 use onionskin_corpus::Format;
 use onionskin_store::sort::SortError;
 use onionskin_store::table::CopyKind;
@@ -104,6 +107,8 @@ pub struct DedupParams {
     pub survivor: Option<Survivor>,
     /// Decide, and write nothing.
     pub dry_run: bool,
+    /// The command that reads PDF files apart from this process; see `ExtractOptions::pdf_worker`.
+    pub pdf_worker: Vec<String>,
 
     /// Inputs that are copied at a time.
     pub threads: usize,
@@ -129,6 +134,7 @@ impl DedupParams {
             threshold: None,
             survivor: None,
             dry_run: false,
+            pdf_worker: Vec::new(),
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             memory: MemoryBudget::default_for_machine(),
         }
@@ -383,6 +389,20 @@ pub enum DedupError {
         /// The place.
         offset: u64,
     },
+    /// The input has another document where the scan found one.
+    #[error(
+        "{place}: this is not the document that the scan found there; the file has changed\nhint: scan again, or bring back the file"
+    )]
+    OtherContent {
+        /// The input and the place.
+        place: String,
+    },
+    /// The input was written to meanwhile.
+    #[error("{name}: the file was changed while it was copied\nhint: scan again when nobody writes to it")]
+    ChangedMeanwhile {
+        /// The input.
+        name: String,
+    },
     /// The input cannot be copied.
     #[error("{name} cannot be copied: {why}\nhint: choose which formats are copied, or write only the lists")]
     NotCopied {
@@ -427,29 +447,7 @@ fn threshold_rule(by_overlap: bool) -> &'static str {
     }
 }
 
-impl From<AtlasError> for DedupError {
-    fn from(error: AtlasError) -> DedupError {
-        DedupError::Atlas(Box::new(error))
-    }
-}
-
-impl From<TableError> for DedupError {
-    fn from(error: TableError) -> DedupError {
-        DedupError::Table(Box::new(error))
-    }
-}
-
-impl From<SortError> for DedupError {
-    fn from(error: SortError) -> DedupError {
-        DedupError::Sort(Box::new(error))
-    }
-}
-
-impl From<IoError> for DedupError {
-    fn from(error: IoError) -> DedupError {
-        DedupError::Io(Box::new(error))
-    }
-}
+onionskin_store::boxed_sources!(DedupError: Atlas(AtlasError), Table(TableError), Sort(SortError), Io(IoError));
 
 /// A line of the lists, on an average that errs on the high side.
 const LIST_BYTES: u64 = 400;
@@ -488,7 +486,11 @@ pub fn dedup_by<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     let begun = Instant::now();
     params.check()?;
     let atlas = Atlas::open(&params.atlas)?;
-    let options = inputs::reading_options(&atlas)?;
+    let mut options = inputs::reading_options(&atlas)?;
+    options.extract.pdf_worker.clone_from(&params.pdf_worker);
+    let recipe: Recipe = atlas.manifest().recipe.parse().map_err(|error: RecipeError| {
+        DedupError::Broken { name: params.atlas.display().to_string(), reason: error.to_string() }
+    })?;
     let plan = Plan::new(params, atlas.manifest(), &options)?;
     progress.event(Event::Discovered { sources: plan.jobs.len(), bytes: plan.bytes() });
 
@@ -532,6 +534,7 @@ pub fn dedup_by<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     let context = Context {
         output: &output,
         options: &options,
+        recipe: &recipe,
         paths: &paths,
         verdicts: &decided.verdicts,
         stretches: &decided.stretches,
@@ -612,7 +615,7 @@ fn decide<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
                     lists::removed(removed_list, &row, entry, &kept).map_err(listing)?;
                 }
             }
-            let verdict = Verdict { offset: row.offset, is_removed, entry: *entry };
+            let verdict = Verdict { offset: row.offset, is_removed, text_fp: row.text_fp, entry: *entry };
             writer.push(input, &verdict).map_err(writing)?;
         }
         if !is_removed {

@@ -9,14 +9,27 @@ use serde::Serialize;
 use super::decide::Entry;
 use super::names::Kept;
 
-/// A line of `kept.jsonl`.
+/// The document of a line.
 #[derive(Serialize)]
-struct KeptLine<'a> {
+struct Document<'a> {
     doc: DocId,
     id: Option<&'a str>,
     url: Option<&'a str>,
     source: &'a str,
     offset: u64,
+}
+
+impl<'a> Document<'a> {
+    fn of(row: &DocumentRow<'a>) -> Document<'a> {
+        Document { doc: row.doc, id: row.id, url: row.url, source: row.source, offset: row.offset }
+    }
+}
+
+/// A line of `kept.jsonl`.
+#[derive(Serialize)]
+struct KeptLine<'a> {
+    #[serde(flatten)]
+    document: Document<'a>,
     /// There when it has copies.
     #[serde(skip_serializing_if = "Option::is_none")]
     cluster: Option<ClusterId>,
@@ -28,11 +41,8 @@ struct KeptLine<'a> {
 /// A line of `removed.jsonl`.
 #[derive(Serialize)]
 struct RemovedLine<'a> {
-    doc: DocId,
-    id: Option<&'a str>,
-    url: Option<&'a str>,
-    source: &'a str,
-    offset: u64,
+    #[serde(flatten)]
+    document: Document<'a>,
     cluster: ClusterId,
     size: u32,
     kind: &'static str,
@@ -56,11 +66,7 @@ pub(super) fn kept(out: &mut impl Write, row: &DocumentRow<'_>, entry: Option<&E
     line(
         out,
         &KeptLine {
-            doc: row.doc,
-            id: row.id,
-            url: row.url,
-            source: row.source,
-            offset: row.offset,
+            document: Document::of(row),
             cluster: entry.map(|entry| entry.cluster),
             size: entry.map(|entry| entry.size),
         },
@@ -78,11 +84,7 @@ pub(super) fn removed(
     line(
         out,
         &RemovedLine {
-            doc: row.doc,
-            id: row.id,
-            url: row.url,
-            source: row.source,
-            offset: row.offset,
+            document: Document::of(row),
             cluster: entry.cluster,
             size: entry.size,
             kind: entry.kind().as_str(),

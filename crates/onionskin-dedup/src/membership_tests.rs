@@ -72,8 +72,11 @@ fn tables_that_disagree_are_an_error() {
     for (rows, wanted) in [
         (vec![(0, 0, true), (0, 1, false), (1, 2, true)], "the number of members"),
         (vec![(0, 0, true), (0, 1, false), (1, 2, false), (1, 3, true)], "the centre"),
-        (vec![(0, 0, true), (0, 1, false)], "which clusters there are"),
-        (vec![(0, 0, true), (0, 1, false), (2, 2, true), (2, 3, false)], "which clusters there are"),
+        (vec![(0, 0, true), (0, 1, false)], "ends after 1 clusters, but there are 2"),
+        (
+            vec![(0, 0, true), (0, 1, false), (2, 2, true), (2, 3, false)],
+            "row 2: column \"cluster\": 2, but there are 2 clusters",
+        ),
     ] {
         let params =
             StageParams::new(StageName::Similar, serde_json::json!({}), "test", vec![Table::Clusters]);

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use onionskin_corpus::{Encoding, Format, Options};
+use onionskin_corpus::{Encoding, Format, Options, Source};
 use onionskin_store::manifest::{InputEntry, Manifest};
 
 use super::output::{ATTRIBUTES, SHARDS};
@@ -27,6 +27,11 @@ pub(super) struct Job {
     pub path: PathBuf,
     pub bytes: u64,
     pub encoding: Encoding,
+    /// The same, to read documents from.
+    pub source: Source,
+    /// The documents are compared with the atlas first; once is enough for all that is written of
+    /// an input.
+    pub is_checked: bool,
     pub what: What,
     /// Where the file goes, below the folder of results.
     pub to: String,
@@ -84,13 +89,16 @@ impl Plan {
                     to,
                 });
             }
-            let (path, encoding) = find(input, *what, params.base.as_deref(), options)?;
+            let (path, source) = find(input, *what, params.base.as_deref(), options)?;
+            let is_checked = plan.jobs.last().is_none_or(|last| last.input != *nth);
             plan.jobs.push(Job {
                 input: *nth,
                 name: input.name.clone(),
                 path,
                 bytes: input.bytes,
-                encoding,
+                encoding: source.encoding(),
+                source,
+                is_checked,
                 what: *what,
                 to,
                 documents: input.documents,
@@ -170,7 +178,7 @@ fn find(
     what: What,
     base: Option<&Path>,
     options: &Options,
-) -> Result<(PathBuf, Encoding), DedupError> {
+) -> Result<(PathBuf, Source), DedupError> {
     let name = || input.name.clone();
     let not_copied = |why: &'static str| DedupError::NotCopied { name: name(), why };
     if input.name == "-" {
@@ -207,7 +215,7 @@ fn find(
             Problem::Why(why) => not_copied(why),
         })?;
     }
-    Ok((path.to_owned(), source.encoding()))
+    Ok((path.to_owned(), source))
 }
 
 enum Problem {

@@ -1,12 +1,13 @@
 //! Copies of inputs, several at a time, each by one thread.
 
-use std::fs::File;
+use std::fs;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use onionskin_core::Recipe;
 use onionskin_corpus::Options;
 use onionskin_store::{IoError, cancel};
 
@@ -14,7 +15,7 @@ use super::decide::Verdicts;
 use super::names::Names;
 use super::output::{Encoded, Output};
 use super::plan::{Job, Kind, Plan, What};
-use super::{DedupError, csv, jsonl, parquet, warc};
+use super::{DedupError, check, csv, jsonl, parquet, warc};
 use onionskin_store::progress::{Event, Progress};
 
 /// How often progress is told.
@@ -24,6 +25,7 @@ const TELL_EVERY: Duration = Duration::from_millis(200);
 pub(super) struct Context<'a> {
     pub output: &'a Output,
     pub options: &'a Options,
+    pub recipe: &'a Recipe,
     /// Every input of the atlas: where it is now, if it is copied too.
     pub paths: &'a [Option<std::path::PathBuf>],
     pub verdicts: &'a Path,
@@ -166,6 +168,11 @@ pub(super) fn run(
 }
 
 fn one(context: &Context<'_>, job: &Job) -> Result<CopyReport, DedupError> {
+    let changed = || fs::metadata(&job.path).map(|meta| (meta.len(), meta.modified().ok()));
+    let before = changed().map_err(|e| job.io("reading", e))?;
+    if job.is_checked {
+        check::check(context, job)?;
+    }
     let report = match job.what {
         What::Filter(Kind::Jsonl) => jsonl::filter(context, job),
         What::Annotate(Kind::Jsonl) => jsonl::annotate(context, job),
@@ -179,10 +186,13 @@ fn one(context: &Context<'_>, job: &Job) -> Result<CopyReport, DedupError> {
         What::Dolma => jsonl::dolma(context, job, context.dolma.unwrap_or_default()),
     }?;
     // The length is compared before and after: a file that grew while it was read is not what the
-    // scan saw.
-    let now = File::open(&job.path).and_then(|file| file.metadata()).map_err(|e| job.io("reading", e))?.len();
-    if now != job.bytes {
-        return Err(DedupError::Changed { name: job.name.clone(), was: job.bytes, now });
+    // scan saw. And one that was written to is not what was compared.
+    let after = changed().map_err(|e| job.io("reading", e))?;
+    if after.0 != job.bytes {
+        return Err(DedupError::Changed { name: job.name.clone(), was: job.bytes, now: after.0 });
+    }
+    if before != after {
+        return Err(DedupError::ChangedMeanwhile { name: job.name.clone() });
     }
     Ok(report)
 }

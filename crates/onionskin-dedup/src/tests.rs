@@ -138,7 +138,18 @@ fn inputs_that_changed_are_named() {
     check(&|bench| fs::write(input(bench), &LINES[..200]).unwrap(), &["a.jsonl", "200 bytes", "scan again"]);
     // The same length, other lines.
     let moved = LINES.replace("\n", " ");
-    check(&|bench| fs::write(input(bench), &moved).unwrap(), &["a.jsonl", "no document at"]);
+    check(&|bench| fs::write(input(bench), &moved).unwrap(), &["a.jsonl", "not the document"]);
+    // Every line as long as it was, and two of them in each other's place: without a comparison the
+    // unique one would go for the copy.
+    let swapped = LINES.replace("A rose is a rose!", "another thing yes");
+    assert_eq!(swapped.len(), LINES.len());
+    check(
+        &|bench| fs::write(input(bench), &swapped).unwrap(),
+        &["a.jsonl, byte 66", "not the document that the scan found", "scan again"],
+    );
+    // The kept one counts as well: what is removed is a copy of it.
+    let other = LINES.replacen("a rose is a rose", "a lily is a lily", 1);
+    check(&|bench| fs::write(input(bench), &other).unwrap(), &["a.jsonl, byte 0", "not the document"]);
     // The same length, another kind.
     let page = format!("WARC/1.0\r\n{}", " ".repeat(LINES.len() - 10));
     check(&|bench| fs::write(input(bench), &page).unwrap(), &["a.jsonl", "jsonl when it was scanned"]);

@@ -125,23 +125,7 @@ pub enum EvaluateError {
     },
 }
 
-impl From<AtlasError> for EvaluateError {
-    fn from(error: AtlasError) -> EvaluateError {
-        Box::new(error).into()
-    }
-}
-
-impl From<TableError> for EvaluateError {
-    fn from(error: TableError) -> EvaluateError {
-        Box::new(error).into()
-    }
-}
-
-impl From<SortError> for EvaluateError {
-    fn from(error: SortError) -> EvaluateError {
-        Box::new(error).into()
-    }
-}
+onionskin_store::boxed_sources!(EvaluateError: Atlas(AtlasError), Table(TableError), Sort(SortError));
 
 /// Part of a whole; 1 of nothing, since nothing was done wrong.
 pub(crate) fn ratio(part: u64, of: u64) -> f64 {

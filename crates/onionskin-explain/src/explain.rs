@@ -27,6 +27,7 @@ use onionskin_core::sketch::Estimate;
 use onionskin_core::{ClusterId, CollectionId, DocId, SiteId};
 use onionskin_core::{FeatureFilter, Recipe, RecipeError};
 use onionskin_corpus::Scratch;
+use onionskin_store::cancel::{self, Cancelled};
 use onionskin_store::table::{ClusterRow, DocumentRow, PairRow};
 use onionskin_store::{Atlas, AtlasError, TableError, TableName};
 
@@ -52,6 +53,66 @@ pub struct ExplainParams {
     pub base: Option<PathBuf>,
     /// The command that reads PDF files apart from this process; see `ExtractOptions::pdf_worker`.
     pub pdf_worker: Vec<String>,
+    /// What it may cost; nothing is too much when not given.
+    pub limits: Option<ExplainLimits>,
+}
+
+/// What an explanation may cost, where others wait. Texts beyond it are not compared, and not even
+/// read: the atlas says how long they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExplainLimits {
+    /// Words of both texts together.
+    pub words: u64,
+    /// Bytes of a document in its input, decompressed, and of its text.
+    pub bytes: u64,
+}
+
+impl ExplainLimits {
+    /// Bytes of memory for each word, at most: tokens and their places, pairs of places, passages,
+    /// and the chunks that are counted anew.
+    const EACH_WORD: u64 = 768;
+    /// Bytes of memory for each byte of a document, at most: as it is stored, decoded, taken apart,
+    /// and its text.
+    const EACH_BYTE: u64 = 24;
+    /// Bytes of a document for each word: what pages have around their words.
+    const BYTES_A_WORD: u64 = 24;
+
+    /// For so many words of both texts together.
+    pub const fn of_words(words: u64) -> ExplainLimits {
+        ExplainLimits { words, bytes: words.saturating_mul(ExplainLimits::BYTES_A_WORD) }
+    }
+
+    /// The memory that an explanation within these limits takes at most.
+    pub const fn memory(&self) -> u64 {
+        let words = self.words.saturating_mul(ExplainLimits::EACH_WORD);
+        words.saturating_add(self.bytes.saturating_mul(ExplainLimits::EACH_BYTE))
+    }
+
+    /// The most words that fit into some memory.
+    pub const fn within(memory: u64) -> ExplainLimits {
+        let each = ExplainLimits::EACH_WORD + ExplainLimits::BYTES_A_WORD * ExplainLimits::EACH_BYTE;
+        ExplainLimits::of_words(memory / each)
+    }
+
+    /// Whether two documents are within the limits, as far as the atlas knows them.
+    fn allow(&self, facts: [&DocumentFacts; 2]) -> Result<(), TextError> {
+        self.allow_words(facts[0].tokens.saturating_add(facts[1].tokens))?;
+        let (most, large) = (self.bytes, facts.into_iter().find(|facts| facts.bytes > self.bytes));
+        large.map_or(Ok(()), |facts| {
+            let (doc, bytes) = (facts.doc, facts.bytes);
+            Err(TextError::TooLarge { doc, bytes, most })
+        })
+    }
+
+    /// A record has more around its document: headers, other fields.
+    fn record_bytes(&self) -> u64 {
+        self.bytes.saturating_mul(2).saturating_add(64 << 10)
+    }
+
+    fn allow_words(&self, words: u64) -> Result<(), TextError> {
+        let most = self.words;
+        if words > most { Err(TextError::TooLong { words, most }) } else { Ok(()) }
+    }
 }
 
 /// Why there is no explanation.
@@ -64,6 +125,9 @@ pub enum ExplainError {
     /// A table cannot be read.
     #[error(transparent)]
     Table(#[from] Box<TableError>),
+    /// Nobody wants to know any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The recipe of the atlas is not one.
     #[error("the recipe of the atlas: {0}")]
     Recipe(#[from] RecipeError),
@@ -99,17 +163,7 @@ fn near_hint(near: &[String]) -> String {
     if near.is_empty() { String::new() } else { format!("\nhint: did you mean {}?", near.join(", or ")) }
 }
 
-impl From<AtlasError> for ExplainError {
-    fn from(error: AtlasError) -> ExplainError {
-        Box::new(error).into()
-    }
-}
-
-impl From<TableError> for ExplainError {
-    fn from(error: TableError) -> ExplainError {
-        Box::new(error).into()
-    }
-}
+onionskin_store::boxed_sources!(ExplainError: Atlas(AtlasError), Table(TableError));
 
 /// A document, as the atlas knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -295,9 +349,15 @@ pub fn explain(params: &ExplainParams) -> Result<Explanation, ExplainError> {
     let facts = |(doc, same_name): (DocId, u64)| document_facts(&atlas, doc, same_name);
     let [a, b] = [facts(found[0])?, facts(found[1])?];
 
-    let texts = read_texts(params, &atlas, &recipe, [&a, &b]);
     let docs = [a.doc, b.doc];
-    let mut overlaps = numbers::overlaps(&atlas, &recipe, docs)?;
+    let allowed = params.limits.map_or(Ok(()), |limits| limits.allow([&a, &b]));
+    // Chunks of a text are as many as its words.
+    let mut overlaps = match allowed {
+        Ok(()) => numbers::overlaps(&atlas, &recipe, docs)?,
+        Err(_) => Vec::new(),
+    };
+    let texts = allowed.and_then(|()| read_texts(params, &atlas, &recipe, [&a, &b]));
+    cancel::check()?;
     if let Ok(texts) = &texts
         && !overlaps.iter().any(|overlap| overlap.is_main)
     {
@@ -372,14 +432,23 @@ fn read_texts(
 ) -> Result<Texts, TextError> {
     let mut options = onionskin_scan::inputs::reading_options(atlas).map_err(Box::new)?;
     options.extract.pdf_worker.clone_from(&params.pdf_worker);
+    let limits = params.limits.as_ref();
+    if let Some(limits) = limits {
+        options.max_record_bytes = options.max_record_bytes.min(limits.record_bytes());
+        options.extract.max_text_bytes = options.extract.max_text_bytes.min(limits.bytes);
+    }
     let mut scratch = Scratch::new(&options);
     let base: Option<&Path> = params.base.as_deref();
     let mut read = |facts| text::read_text(facts, base, &options, &mut scratch);
     let (text_a, text_b) = (read(facts[0])?, read(facts[1])?);
+    cancel::check()?;
     let mut cutter = Cutter::new(recipe);
     let (a, b) = (cutter.cut(&text_a), cutter.cut(&text_b));
+    // The inputs may have other texts now than those that the atlas knows.
+    limits.map_or(Ok(()), |limits| limits.allow_words(a.len() as u64 + b.len() as u64))?;
+    cancel::check()?;
     let changed = [a.text_fp(recipe) != facts[0].text_fp, b.text_fp(recipe) != facts[1].text_fp];
-    Ok(Texts { comparison: Comparison::of_words(text_a, text_b, a, b, recipe), changed })
+    Ok(Texts { comparison: Comparison::of_words(text_a, text_b, a, b, recipe, limits), changed })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use crate::media::{self, MediaType};
 use crate::text::{self, TextWriter};
 use crate::tool::ToolLimits;
 use crate::{Hints, Page, office, pdf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 /// Who reads PDF. Part of what an atlas is made of: texts by two readers are not to be compared.
@@ -27,12 +28,21 @@ pub struct ExtractOptions {
     /// standard input and output. With it the built-in reader runs outside this process, and a file
     /// that makes it hang or overflow its stack is a failed document. Empty: it runs in a thread.
     pub pdf_worker: Vec<String>,
+    /// Whether PostScript is read. It is a program, which Ghostscript runs: without access to
+    /// files, and still more than the bytes of strangers should be given unasked.
+    pub postscript: bool,
     /// How many seconds a document may take that is read by a tool, or by the built-in reader of
     /// PDF.
     pub tool_seconds: u32,
     /// The most text that is taken from one document that is not HTML or plain text, which are
     /// never longer than what they are made from.
     pub max_text_bytes: u64,
+    /// Memory that a program which reads a document may ask for, in bytes. Only Linux keeps it.
+    pub tool_memory_bytes: u64,
+    /// The same two for a first attempt, which [`Extractor::extract_gently`] makes.
+    pub small_text_bytes: u64,
+    /// See `small_text_bytes`; zero is no attempt.
+    pub small_tool_memory_bytes: u64,
 }
 
 impl Default for ExtractOptions {
@@ -40,8 +50,12 @@ impl Default for ExtractOptions {
         ExtractOptions {
             pdf: PdfTool::BuiltIn,
             pdf_worker: Vec::new(),
+            postscript: false,
             tool_seconds: 60,
             max_text_bytes: 64 << 20,
+            tool_memory_bytes: 4 << 30,
+            small_text_bytes: u64::MAX,
+            small_tool_memory_bytes: u64::MAX,
         }
     }
 }
@@ -50,6 +64,14 @@ impl Default for ExtractOptions {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExtractError {
+    /// The tool ended without an answer, perhaps for want of memory.
+    #[error("{tool}: {status}")]
+    Ended {
+        /// The tool.
+        tool: &'static str,
+        /// How it ended.
+        status: ExitStatus,
+    },
     /// Not a document, or not of a kind that is read: to be counted and passed over.
     #[error("no text is read from {media_type}")]
     Unsupported {
@@ -112,6 +134,20 @@ impl Extractor {
         hints: &Hints<'_>,
         page: &mut Page,
     ) -> Result<MediaType, ExtractError> {
+        self.extract_gently(bytes, declared, hints, page, &mut |_| {})
+    }
+
+    /// As [`Extractor::extract`]. What may grow while it is read, or is read by a program, is first
+    /// tried within the small limits of the options; `before_large` is called before it is tried
+    /// again within the others, and may wait until there is memory.
+    pub fn extract_gently(
+        &mut self,
+        bytes: &[u8],
+        declared: Option<&str>,
+        hints: &Hints<'_>,
+        page: &mut Page,
+        before_large: &mut dyn FnMut(u64),
+    ) -> Result<MediaType, ExtractError> {
         page.clear();
         let kind =
             media::decide(bytes, declared).map_err(|media_type| ExtractError::Unsupported { media_type })?;
@@ -120,7 +156,39 @@ impl Extractor {
             .and_then(|declared| charset::charset_parameter(declared.as_bytes()))
             .and_then(|charset| std::str::from_utf8(charset).ok());
         let hints = Hints { charset: hints.charset.or(declared_charset), ..*hints };
-        let result = self.extract_as(kind, bytes, &hints, page);
+        let ExtractOptions { tool_memory_bytes, small_tool_memory_bytes, .. } = self.options;
+        let ExtractOptions { max_text_bytes, small_text_bytes, .. } = self.options;
+        let limits = |text_bytes, tool_memory_bytes| ToolLimits {
+            time: Duration::from_secs(u64::from(self.options.tool_seconds)),
+            output_bytes: text_bytes,
+            memory_bytes: tool_memory_bytes,
+        };
+        let all = limits(max_text_bytes, tool_memory_bytes);
+        let small =
+            limits(small_text_bytes.min(max_text_bytes), small_tool_memory_bytes.min(tool_memory_bytes));
+        let (grows, least) = match kind {
+            MediaType::Html | MediaType::Xhtml | MediaType::Text => (false, 0),
+            MediaType::Pdf | MediaType::PostScript => (true, 1),
+            _ => (true, 0),
+        };
+        let is_small = small.output_bytes < all.output_bytes || small.memory_bytes < all.memory_bytes;
+        let result = if grows && is_small {
+            let first = if small.memory_bytes >= least {
+                self.extract_as(kind, bytes, &hints, small, page)
+            } else {
+                Err(ExtractError::TooLarge { limit: 0 })
+            };
+            match first {
+                Err(ExtractError::TooLarge { .. } | ExtractError::Ended { .. }) => {
+                    before_large(u64::MAX);
+                    page.clear();
+                    self.extract_as(kind, bytes, &hints, all, page)
+                }
+                other => other,
+            }
+        } else {
+            self.extract_as(kind, bytes, &hints, all, page)
+        };
         if result.is_err() {
             page.clear();
         }
@@ -132,12 +200,9 @@ impl Extractor {
         kind: MediaType,
         bytes: &[u8],
         hints: &Hints<'_>,
+        limits: ToolLimits,
         page: &mut Page,
     ) -> Result<(), ExtractError> {
-        let limits = ToolLimits {
-            time: Duration::from_secs(u64::from(self.options.tool_seconds)),
-            output_bytes: self.options.max_text_bytes,
-        };
         match kind {
             MediaType::Html => self.html.extract_declared(bytes, hints, SelfDeclaration::Meta, page),
             MediaType::Xhtml => self.html.extract_declared(bytes, hints, SelfDeclaration::XmlOrMeta, page),
@@ -155,13 +220,16 @@ impl Extractor {
                 };
                 set_lines(&text, page);
             }
+            MediaType::PostScript if !self.options.postscript => {
+                return Err(ExtractError::Unsupported { media_type: kind.as_str().to_owned() });
+            }
             MediaType::PostScript => set_lines(&pdf::from_postscript(bytes, limits)?, page),
             MediaType::Docx
             | MediaType::Pptx
             | MediaType::Xlsx
             | MediaType::Odt
             | MediaType::Odp
-            | MediaType::Ods => office::extract(kind, bytes, self.options.max_text_bytes, page)?,
+            | MediaType::Ods => office::extract(kind, bytes, limits.output_bytes, page)?,
         }
         Ok(())
     }
@@ -173,13 +241,13 @@ impl Extractor {
             PdfTool::BuiltIn => pdf::BUILT_IN_NAME,
             PdfTool::Pdftotext => "pdftotext",
         };
-        vec![
-            ("html", "html/1".to_owned()),
-            ("text", "text/1".to_owned()),
-            ("pdf", pdf.to_owned()),
-            ("postscript", "gs+pdftotext".to_owned()),
-            ("office", "office/1".to_owned()),
-        ]
+        let mut names =
+            vec![("html", "html/1".to_owned()), ("text", "text/1".to_owned()), ("pdf", pdf.to_owned())];
+        if self.options.postscript {
+            names.push(("postscript", "gs+pdftotext".to_owned()));
+        }
+        names.push(("office", "office/1".to_owned()));
+        names
     }
 }
 

@@ -52,6 +52,9 @@ pub struct Page {
     /// Where the page links to: absolute, normalised, http and https only, in order of appearance,
     /// no repeats.
     pub links: Vec<String>,
+    /// Links of the page that are not among them, since they come after as many as are kept of one
+    /// page; a repeat counts again.
+    pub links_over_limit: u64,
     /// The address the page gives for itself (`link rel=canonical`), normalised. A claim, never a
     /// proof.
     pub canonical: Option<String>,
@@ -68,6 +71,7 @@ impl Page {
         self.text.clear();
         self.title.clear();
         self.links.clear();
+        self.links_over_limit = 0;
         self.canonical = None;
         self.robots = Robots::default();
         self.charset = "";

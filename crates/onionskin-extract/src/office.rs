@@ -89,7 +89,7 @@ impl Document<'_> {
     fn member(&mut self, name: &str) -> Result<Option<String>, ExtractError> {
         let Some(index) = self.archive.index_for_name(name) else { return Ok(None) };
         let file = self.archive.by_index(index).map_err(|error| failed(self.kind, error))?;
-        let limit = MAX_MEMBER_BYTES.min(MAX_XML_BYTES - self.inflated);
+        let limit = MAX_MEMBER_BYTES.min(self.max_text_bytes).min(MAX_XML_BYTES - self.inflated);
         let mut bytes = Vec::new();
         file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| failed(self.kind, error))?;
         if bytes.len() as u64 > limit {
@@ -100,7 +100,13 @@ impl Document<'_> {
         let mut scratch = String::new();
         let (text, _) =
             crate::charset::decode(&bytes, &hints, crate::charset::SelfDeclaration::XmlOrMeta, &mut scratch);
-        Ok(Some(text.to_owned()))
+        // Without another copy, where that is the text.
+        if !bytes.as_ptr_range().contains(&text.as_ptr()) {
+            return Ok(Some(scratch));
+        }
+        let mark = bytes.len() - text.len();
+        bytes.drain(..mark);
+        String::from_utf8(bytes).map(Some).map_err(|error| failed(self.kind, error))
     }
 
     /// The members `prefix1.xml`, `prefix2.xml` and so on, in the order of their numbers.

@@ -40,11 +40,11 @@ pub(crate) const BUILT_IN_NAME: &str = "pdf-extract/0.12";
 /// Threads that were given up before the built-in reader is taken to be unusable in this process.
 const MAX_LOST_THREADS: u32 = 8;
 
+/// The stack of the built-in reader's thread, of which little is touched as a rule.
+const STACK_BYTES: usize = 32 << 20;
+
 /// How deep forms may stand in one another, and pages in the tree of pages.
 const MAX_DEPTH: usize = 32;
-
-/// The most memory a program that is run may ask for.
-const WORKER_MEMORY_BYTES: u64 = 4 << 30;
 
 static LOST_THREADS: AtomicU32 = AtomicU32::new(0);
 
@@ -77,7 +77,8 @@ pub(crate) fn by_worker(
     };
     let mut command = Command::new(program);
     command.args(arguments);
-    let mut answer = tool::run(BUILT_IN, command, bytes, limits)?;
+    let memory_bytes = limits.memory_bytes.saturating_add(STACK_BYTES as u64);
+    let mut answer = tool::run(BUILT_IN, command, bytes, ToolLimits { memory_bytes, ..limits })?;
     match answer.first() {
         Some(b'T') => {
             answer.remove(0);
@@ -93,33 +94,25 @@ pub(crate) fn by_worker(
 
 /// The other side of [`ExtractOptions::pdf_worker`](crate::ExtractOptions::pdf_worker): reads one
 /// PDF and writes `T` and its text, or `E` and what went wrong. For a process that does nothing
-/// else: it limits its own memory.
-pub fn pdf_worker(input: impl Read, output: impl Write) -> io::Result<()> {
-    limit_own_memory();
-    answer_one(input, output)
-}
-
-fn answer_one(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
+/// else. Its parent limits its memory, its time and its output.
+pub fn pdf_worker(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
     let mut bytes = Vec::new();
     input.read_to_end(&mut bytes)?;
-    // The parent has the clock, and the limit on output.
-    let limits = ToolLimits { time: Duration::from_secs(24 * 60 * 60), output_bytes: u64::MAX >> 1 };
+    let limits = ToolLimits {
+        time: Duration::from_secs(24 * 60 * 60),
+        output_bytes: u64::MAX >> 1,
+        memory_bytes: u64::MAX,
+    };
     match built_in(bytes, limits) {
         Ok(text) => {
             output.write_all(b"T")?;
             output.write_all(text.as_bytes())?;
         }
+        // The parent says who read it.
+        Err(ExtractError::Failed { reason, .. }) => write!(output, "E{reason}")?,
         Err(error) => write!(output, "E{error}")?,
     }
     output.flush()
-}
-
-fn limit_own_memory() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let Rlimit { maximum, .. } = getrlimit(Resource::As);
-    let current = Some(WORKER_MEMORY_BYTES.min(maximum.unwrap_or(u64::MAX)));
-    // Without the limit the worker does its work all the same.
-    let _ = setrlimit(Resource::As, Rlimit { current, maximum });
 }
 
 /// Reads a PDF by the built-in reader, in a thread that is given up when its time is over.
@@ -133,7 +126,7 @@ pub(crate) fn built_in(bytes: Vec<u8>, limits: ToolLimits) -> Result<String, Ext
     std::thread::Builder::new()
         .name(PDF_THREAD_NAME.to_owned())
         // The reader's recursion over nested objects is bounded, but not by a small number.
-        .stack_size(32 << 20)
+        .stack_size(STACK_BYTES)
         .spawn(move || {
             let result = catch_unwind(AssertUnwindSafe(|| read(&bytes, deadline, limits.output_bytes)));
             let _ = send.send(result);
@@ -148,7 +141,7 @@ pub(crate) fn built_in(bytes: Vec<u8>, limits: ToolLimits) -> Result<String, Ext
             Err(ExtractError::TimedOut { tool: BUILT_IN, seconds: limits.time.as_secs() })
         }
         Ok(Ok(Err(Stop::Failed(reason)))) => Err(fail(reason)),
-        Ok(Err(_)) => Err(fail("the reader panicked".to_owned())),
+        Ok(Err(_)) => Err(fail("the reader could not make sense of the file and gave up".to_owned())),
         Err(_) => {
             let lost = LOST_THREADS.fetch_add(1, Ordering::Relaxed) + 1;
             tracing::warn!(lost, "a PDF reader hangs and was given up");

@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct ToolLimits {
     pub(crate) time: Duration,
     pub(crate) output_bytes: u64,
+    /// Memory of its own that the program may have.
+    pub(crate) memory_bytes: u64,
 }
 
 /// Kills the child when dropped, so that no way out leaves one behind.
@@ -42,6 +44,7 @@ pub(crate) fn run(
         ErrorKind::NotFound => ExtractError::ToolMissing { tool },
         _ => ExtractError::Failed { tool, reason: error.to_string() },
     })?;
+    limit_memory(&child, limits.memory_bytes);
     let mut guard = Guard(child);
     let (Some(mut stdin), Some(stdout)) = (guard.0.stdin.take(), guard.0.stdout.take()) else {
         return Err(ExtractError::Failed { tool, reason: "its pipes could not be opened".to_owned() });
@@ -71,6 +74,27 @@ pub(crate) fn run(
     })
 }
 
+/// Bounds what a program may ask for. It has not been given its input yet, and without the limit it
+/// would do its work all the same.
+///
+/// The limit is on data and not on addresses: a program maps its own code and libraries, and an
+/// allocator reserves addresses that it never uses, a thread 64 MiB of them.
+fn limit_memory(child: &Child, bytes: u64) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+        // What we are limited to ourselves is inherited, and cannot be raised.
+        let bytes = Some(bytes.min(getrlimit(Resource::Data).maximum.unwrap_or(u64::MAX)));
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let limited = prlimit(pid, Resource::Data, Rlimit { current: bytes, maximum: bytes });
+        if let Err(error) = limited {
+            tracing::warn!(%error, "the memory of a document reader is not limited");
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (child, bytes);
+}
+
 /// Waits for a program that has closed its output, and wants it to have ended well.
 fn wait(
     child: &mut Child,
@@ -81,7 +105,9 @@ fn wait(
     loop {
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(ExtractError::Failed { tool, reason: status.to_string() }),
+            Ok(Some(status)) => {
+                return Err(ExtractError::Ended { tool, status });
+            }
             Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
             Ok(None) => return Err(ExtractError::TimedOut { tool, seconds: limits.time.as_secs() }),
             Err(error) => return Err(ExtractError::Failed { tool, reason: error.to_string() }),

@@ -174,6 +174,66 @@ pub fn site(url: &str) -> Option<&str> {
     (!host.is_empty()).then_some(host)
 }
 
+/// An http or https address without the user name and the password in it, if it has any: what may
+/// stand in lists and reports that are passed on.
+///
+/// ```
+/// use onionskin_extract::url::without_user;
+/// assert_eq!(without_user("http://me:secret@example.org:81/a@b"), "http://example.org:81/a@b");
+/// assert_eq!(without_user("http://example.org/a@b"), "http://example.org/a@b");
+/// ```
+pub fn without_user(url: &str) -> Cow<'_, str> {
+    let rest =
+        url.strip_prefix("http").and_then(|rest| rest.strip_prefix('s').unwrap_or(rest).strip_prefix("://"));
+    let Some(after) = rest else { return Cow::Borrowed(url) };
+    let authority = &after[..memchr::memchr3(b'/', b'?', b'#', after.as_bytes()).unwrap_or(after.len())];
+    match authority.rfind('@') {
+        Some(at) => Cow::Owned(format!("{}{}", &url[..url.len() - after.len()], &after[at + 1..])),
+        None => Cow::Borrowed(url),
+    }
+}
+
+/// Who casts a vote when a page of a host links somewhere: the part of the host that costs money to
+/// have. `None` for an IP address; a bare name, or a public suffix, votes for itself.
+///
+/// This is not [`registered_domain`] where a company hands out names below one of its own:
+/// `a.github.io` and `b.github.io` have different owners, but anyone can have a thousand of them,
+/// so that all of them together have one vote.
+///
+/// ```
+/// use onionskin_extract::url::voter;
+/// assert_eq!(voter("s7.farm.example.co.uk"), Some("example.co.uk"));
+/// assert_eq!(voter("anyone.github.io"), Some("github.io"));
+/// assert_eq!(voter("intranet"), Some("intranet"));
+/// assert_eq!(voter("192.0.2.7"), None);
+/// ```
+pub fn voter(host: &str) -> Option<&str> {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    if host.is_empty() || host.starts_with('[') || host.parse::<std::net::IpAddr>().is_ok() {
+        return None;
+    }
+    let is_private = |name: &str| {
+        psl::suffix(name.as_bytes()).is_some_and(|suffix| suffix.typ() == Some(psl::Type::Private))
+    };
+    // The domain that a registry sold is one label more than a suffix that is no company's.
+    let mut name = psl::domain_str(host).unwrap_or(host);
+    while is_private(name) {
+        let Some((_, above)) = name.split_once('.') else { break };
+        match psl::domain_str(above) {
+            // Still a company's: `s3.example.com` below `example.com`.
+            Some(domain) => name = domain,
+            None => {
+                // `above` is a suffix itself: a company's is climbed over, a registry's ends it.
+                if !is_private(above) {
+                    break;
+                }
+                name = above;
+            }
+        }
+    }
+    Some(name)
+}
+
 /// The part of a host that someone registered: `example.co.uk` of `www.example.co.uk`, by the
 /// public suffix list. `None` for IP addresses, for bare names such as `localhost`, and for public
 /// suffixes themselves.

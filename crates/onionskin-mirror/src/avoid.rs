@@ -19,12 +19,16 @@
 //! - Addresses are compared in their normalised spelling, byte for byte. Another spelling of a page
 //!   is fetched once more; that is waste, but nothing is lost.
 //! - An address with a user name in it is never skipped.
+//! - No rule is wider than the directory that all pages of its replica are in, and none holds for a
+//!   whole host unless the root page of the host is a page of the replica: what is known of a large
+//!   host may be ten pages of it.
 
 mod address;
 mod audit;
 mod file;
 mod format;
 mod matcher;
+mod protect;
 mod rules;
 mod simulate;
 mod stage;
@@ -34,6 +38,7 @@ pub use audit::{AuditParams, Audited, Date, DateError, Seen, Verdict, audit_entr
 pub use file::{AvoidFileError, FORMAT_VERSION};
 pub use format::{Format, LeftOut, Rendered, UnknownFormat, WhyLeftOut};
 pub use matcher::{Hit, Matcher};
+pub use protect::Protected;
 pub use rules::{HostRules, KnownPage, MadeRules, PageRole, RuleLimits, rules_for};
 pub use simulate::{CrawlCounts, EntryCounts, SimulatedPage, Simulation, simulate};
 pub use stage::{
@@ -80,6 +85,11 @@ pub struct AvoidEntry {
     pub name: String,
     /// Root address of the copy that is kept.
     pub principal: String,
+    /// What it was chosen by: `canonical`, `links`, `fetched first`, or a weak reason; `None` where
+    /// the atlas does not say.
+    pub principal_reason: Option<String>,
+    /// The same in words: `3 domains link to it`.
+    pub principal_evidence: Option<String>,
     /// Root address of this replica.
     pub root: String,
     /// The host that the rules hold for.

@@ -21,6 +21,8 @@ pub struct PageInfo<'a> {
     pub url: &'a str,
     /// Its title.
     pub title: Option<&'a str>,
+    /// The address that it names as canonical, its own aside.
+    pub canonical: Option<&'a str>,
     /// Its length.
     pub bytes: u64,
     /// When it was fetched, in microseconds.
@@ -192,7 +194,7 @@ fn describe_replica<'a>(
         evidence: String::new(),
     };
     if at == group.principal {
-        described.evidence = "of the fullest copies the one that most other sites link to".to_owned();
+        described.evidence.clone_from(&group.chosen.evidence);
         return described;
     }
     let facts = Facts::new(group, at, page, site, &described);

@@ -26,6 +26,7 @@ use onionskin_core::{DocId, Packed, SiteId, SlotId};
 use crate::graph::Graph;
 use crate::matching::{self, Matched};
 use crate::model::{Group, Member, Merge, Replica, Role};
+use crate::principal::Chosen;
 
 /// How to grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -392,34 +393,8 @@ fn group(clusters: &Clusters<'_>, slots: &[Slot]) -> Group {
         })
         .collect();
     replicas.sort_by_key(|replica| replica.own_pages().map(|member| member.doc).min());
-    let principal = principal(graph, root, &replicas, |_| 0);
-    Group { slots: slots.len() as u32, root, principal, replicas }
-}
-
-/// Of the copies that have nearly as many pages as the fullest, the one whose root most other sites
-/// link to; then the one that most link to at all, the one that stands highest on its site, the one
-/// with most pages, the first. What others are measured by, and what a crawler keeps, must not be
-/// the poorest copy.
-pub(crate) fn principal(
-    graph: &Graph,
-    root: SlotId,
-    replicas: &[Replica],
-    depth: impl Fn(&Replica) -> usize,
-) -> usize {
-    let linked_from =
-        |doc: DocId| graph.index_of(doc).map_or(0, |index| u64::from(graph.page(index).linked_from));
-    let own = |replica: &Replica| replica.own_pages().filter(|member| member.role != Role::Alias).count();
-    let most = replicas.iter().map(own).max().unwrap_or(0);
-    let rank = |replica: &Replica| {
-        let at_root = replica.page(root).filter(|member| member.role != Role::Virtual);
-        let all: u64 = replica.own_pages().map(|member| linked_from(member.doc)).sum();
-        let linked = at_root.map_or(0, |member| linked_from(member.doc));
-        (linked, all, std::cmp::Reverse(depth(replica)), own(replica))
-    };
-    (0..replicas.len())
-        .filter(|&at| own(&replicas[at]) * 10 >= most * 9)
-        .max_by_key(|&at| (rank(&replicas[at]), std::cmp::Reverse(at)))
-        .unwrap_or(0)
+    // Which one is the principal is decided when more is known of the pages.
+    Group { slots: slots.len() as u32, root, principal: 0, chosen: Chosen::default(), replicas }
 }
 
 #[cfg(test)]

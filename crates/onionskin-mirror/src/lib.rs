@@ -8,6 +8,7 @@
 //!  trivial clusters + links ──▶ link summary (a, b, s, d)      (summary)
 //!  summary ──▶ edges where the merge condition holds ──▶ components
 //!  component ──▶ replicas, slot by slot      (grow: strict, extended; tolerant: beyond the paper)
+//!  groups ──▶ which copy is the original      (principal)
 //!  groups ──▶ definitions checked      (check)
 //! ```
 
@@ -22,6 +23,7 @@ mod matching;
 mod model;
 pub mod parts;
 pub mod place;
+pub mod principal;
 pub mod stage;
 pub mod summary;
 pub mod tolerant;

@@ -1,11 +1,12 @@
 //! What is found: groups of replicas, their pages slot by slot.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::str::FromStr;
 
-use onionskin_core::{DocId, SiteId, SlotId};
+use onionskin_core::{DocId, SiteId, SlotId, spelled};
 pub use onionskin_store::table::Role;
+
+use crate::principal::Chosen;
 
 /// When trivial clusters grow together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -23,25 +24,15 @@ pub enum Merge {
 
 /// Not a merge condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown merge condition {name:?}; known are strict, extended, tolerant")]
+#[error("unknown merge condition {name:?}; known are {known}", known = Merge::KNOWN)]
 pub struct UnknownMerge {
     /// What was given.
     pub name: String,
 }
 
+spelled!(Merge, as_str: Strict => "strict", Extended => "extended", Tolerant => "tolerant");
+
 impl Merge {
-    /// Every condition.
-    pub const ALL: [Merge; 3] = [Merge::Strict, Merge::Extended, Merge::Tolerant];
-
-    /// The word on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Merge::Strict => "strict",
-            Merge::Extended => "extended",
-            Merge::Tolerant => "tolerant",
-        }
-    }
-
     /// Whether two clusters of sizes `a` and `b` merge, of which `s` pages link to `d` pages.
     ///
     /// ```
@@ -62,18 +53,11 @@ impl Merge {
     }
 }
 
-impl fmt::Display for Merge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 impl FromStr for Merge {
     type Err = UnknownMerge;
 
     fn from_str(name: &str) -> Result<Merge, UnknownMerge> {
-        let found = Merge::ALL.into_iter().find(|merge| merge.as_str() == name);
-        found.ok_or_else(|| UnknownMerge { name: name.to_owned() })
+        Merge::find(name).ok_or_else(|| UnknownMerge { name: name.to_owned() })
     }
 }
 
@@ -120,6 +104,8 @@ pub struct Group {
     pub root: SlotId,
     /// The replica that the others are measured by.
     pub principal: usize,
+    /// Why it is that one.
+    pub chosen: Chosen,
     /// All replicas, in order of their first document.
     pub replicas: Vec<Replica>,
 }

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use crate::alias::rewritings as every_rewriting;
 use crate::component::{self, Web};
 use crate::grow::Growth;
+use crate::principal::{Voter, Votes};
 use crate::{Role, place, tolerant};
 use onionskin_core::{CollectionId, DocId, Packed, ReplicaId, SiteId, SlotId};
+pub use onionskin_extract::url::voter;
 use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::table::{CollectionGroupRow, CollectionRow};
 
@@ -29,10 +31,15 @@ pub struct PageRow {
     pub site: Option<i64>,
     /// How many other sites link to it.
     pub linked_from: u32,
+    /// The domains that vote for it, as [`voter`] names them: those of pages that link to it. Its
+    /// own may be among them.
+    pub voters: Vec<String>,
     /// Its address.
     pub url: Option<String>,
     /// Its title.
     pub title: Option<String>,
+    /// The address that it names as canonical.
+    pub canonical_url: Option<String>,
     /// Length of the payload.
     pub bytes: u64,
     /// When it was fetched.
@@ -111,6 +118,7 @@ struct Numbered {
     component_of: Vec<Packed<DocId>>,
     members: Vec<(DocId, DocId)>,
     linked_from: LinkedFrom,
+    votes: Votes,
     near: Vec<(DocId, (u32, u32))>,
 }
 
@@ -164,6 +172,7 @@ impl Numbered {
             .zip(&pages)
             .filter(|(_, page)| page.linked_from > 0 && page.cluster.is_some());
         let linked_from = LinkedFrom(linked.map(|(at, page)| (at, page.linked_from)).collect());
+        let votes = votes(&pages, &known_sites);
         let near = DocId::MIN
             .onward()
             .zip(&pages)
@@ -171,7 +180,19 @@ impl Numbered {
         let mut near: Vec<(DocId, (u32, u32))> = near.collect();
         near.sort_unstable();
         near.dedup();
-        Ok(Numbered { docs, sites, pages, links, web, known_sites, component_of, members, linked_from, near })
+        Ok(Numbered {
+            docs,
+            sites,
+            pages,
+            links,
+            web,
+            known_sites,
+            component_of,
+            members,
+            linked_from,
+            votes,
+            near,
+        })
     }
 
     /// The number that a site had before; -1 for none.
@@ -188,9 +209,29 @@ impl Numbered {
             component_of: &self.component_of,
             members: &self.members,
             linked_from: &self.linked_from,
+            votes: &self.votes,
             near: Some(&self.near),
         }
     }
+}
+
+/// Votes for the pages of a component; numbers are in the order of the domains that are in it.
+fn votes(pages: &[PageRow], sites: &Sites) -> Votes {
+    let names: Vec<Option<&str>> = sites.voter_names().collect();
+    let cast = pages.iter().filter(|page| page.cluster.is_some()).flat_map(|page| &page.voters);
+    let mut known: Vec<&str> = names.iter().copied().flatten().chain(cast.map(String::as_str)).collect();
+    known.sort_unstable();
+    known.dedup();
+    let number = |name: &str| known.binary_search(&name).ok().map(|at| at as Voter);
+    let mut cast: Vec<(DocId, Voter)> = DocId::MIN
+        .onward()
+        .zip(pages)
+        .filter(|(_, page)| page.cluster.is_some())
+        .flat_map(|(at, page)| page.voters.iter().filter_map(move |name| Some((at, number(name)?))))
+        .collect();
+    cast.sort_unstable();
+    cast.dedup();
+    Votes { of_site: names.into_iter().map(|name| number(name?)).collect(), cast }
 }
 
 impl Material for Numbered {
@@ -200,6 +241,7 @@ impl Material for Numbered {
                 doc,
                 url: page.url.as_deref(),
                 title: page.title.as_deref(),
+                canonical: page.canonical_url.as_deref(),
                 bytes: page.bytes,
                 fetched_at: page.fetched_at,
                 text_fp: page.text_fp,

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! 1 trivial      pairs (or clusters) ─▶ the trivial cluster of every document that has copies
-//! 2 components   links, counted by sorting ─▶ trivial clusters that come together; sites that link to each page
+//! 2 components   links, counted by sorting ─▶ trivial clusters that come together; who links to each page
 //! 3 collections  components, some at a time ─▶ groups, replicas, pages: described and written
 //! 4 url rules    documents ─▶ rewritings of addresses under which pages stay the same
 //! ```
@@ -28,6 +28,7 @@ use crate::component::{self, Web};
 use crate::grow::Growth;
 use onionskin_core::{DocId, Packed, SiteId};
 use onionskin_similar::{Resources, SimilarError};
+use onionskin_store::join::SortedCursor;
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::stage::{self, Done, Step, Work};
 use onionskin_store::staging::StageKind;
@@ -38,6 +39,8 @@ use onionskin_store::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+
+use pages::Sites;
 
 pub use check::{CheckReport, Violation, check_collections};
 pub use trivial::Trivial;
@@ -203,6 +206,7 @@ pub struct Counts {
 const TRIVIAL: &str = "trivial";
 const MEMBERS: &str = "members";
 const LINKED: &str = "linked";
+const VOTES: &str = "votes";
 /// Tables and their readers, which do not grow.
 const FIXED_BYTES: u64 = 32 << 20;
 
@@ -416,20 +420,21 @@ impl Run<'_, '_, '_> {
                 linked.push((destination, site))?;
             }
         }
-        let mut current: Option<(DocId, u32)> = None;
-        for entry in linked.finish()? {
-            let (doc, _) = entry?;
-            match &mut current {
-                Some((at, n)) if *at == doc => *n += 1,
-                _ => {
-                    if let Some(done) = current.replace((doc, 1)) {
-                        self.0.staging.raw::<(DocId, u32)>(LINKED)?.push(&done)?;
-                    }
-                }
+        let voter_of = Sites::read(atlas)?.voters();
+        let mut linked = SortedCursor::new(linked.finish()?);
+        let (mut sites, mut voters) = (Vec::new(), Vec::new());
+        while let Some(doc) = linked.peek()?.map(|entry| entry.0) {
+            linked.take_group(doc, |entry| entry.0, &mut sites)?;
+            let home = web.site(doc).and_then(|site| *voter_of.get(site.index())?);
+            voters.clear();
+            voters.extend(sites.iter().filter_map(|(_, site)| *voter_of.get(site.index())?));
+            voters.retain(|voter| Some(*voter) != home);
+            voters.sort_unstable();
+            voters.dedup();
+            self.0.staging.raw::<(DocId, u32)>(LINKED)?.push(&(doc, sites.len() as u32))?;
+            for &voter in &voters {
+                self.0.staging.raw::<(DocId, u32)>(VOTES)?.push(&(doc, voter))?;
             }
-        }
-        if let Some(done) = current {
-            self.0.staging.raw::<(DocId, u32)>(LINKED)?.push(&done)?;
         }
         Ok(())
     }

@@ -21,9 +21,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use onionskin_core::{DocId, Packed, SiteId, SlotId};
 
 use crate::graph::Graph;
-use crate::grow::principal;
 use crate::model::{Group, Member, Replica, Role};
 use crate::place;
+use crate::principal::Chosen;
 
 /// Replicas that a straggler is compared with, beside the largest.
 const COMPARED: usize = 16;
@@ -300,12 +300,11 @@ fn group(graph: &Graph, paths: &[&str], pieces: &[Piece], members: &[usize]) -> 
         })
         .collect();
     replicas.sort_by_key(|replica| replica.members.iter().map(|member| member.doc).min());
-    let mut group = Group { slots: order.len() as u32, root: SlotId::MIN, principal: 0, replicas };
+    // Which one is the principal is decided when more is known of the pages.
+    let (root, chosen) = (SlotId::MIN, Chosen::default());
+    let mut group = Group { slots: order.len() as u32, root, principal: 0, chosen, replicas };
     let path_of = |doc: DocId| graph.index_of(doc).map_or("/", |index| paths[index as usize]);
     choose_root(&mut group, |doc| linked_from(graph, doc), path_of);
-    group.principal = principal(graph, group.root, &group.replicas, |replica| {
-        place::common_folder(replica.own_pages().map(|member| path_of(member.doc))).matches('/').count()
-    });
     Some(group)
 }
 

@@ -21,6 +21,13 @@ const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
 const STREAM: &CStr = c"arrow_array_stream";
 
+/// What a consumer is handed.
+pub(crate) type Capsule<'py> = PyResult<Bound<'py, PyCapsule>>;
+
+/// A type that a consumer asks for. Another one may be given, so nobody looks at it.
+#[derive(FromPyObject)]
+pub(crate) struct AskedFor(#[expect(dead_code, reason = "it is taken and not looked at")] Py<PyAny>);
+
 /// Arrays that come in one after the other, as they are asked for.
 pub(crate) struct Arrays {
     field: Field,
@@ -233,9 +240,8 @@ impl PyArrowArray {
     fn __arrow_c_array__<'py>(
         &self,
         py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
+        requested_schema: Option<AskedFor>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        // Another type may be asked for, but need not be given.
         drop(requested_schema);
         let (array, _) = to_ffi(&self.array.to_data()).map_err(bad)?;
         let schema = self.__arrow_c_schema__(py)?;

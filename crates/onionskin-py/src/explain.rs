@@ -20,7 +20,7 @@ pub(crate) fn explain<'py>(
     pdf_worker: Vec<String>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (a, b) = (a.parse().map_err(value_error)?, b.parse().map_err(value_error)?);
-    let params = ExplainParams { atlas, a, b, base, pdf_worker };
+    let params = ExplainParams { atlas, a, b, base, pdf_worker, limits: None };
     let found = stage(py, None, |_| explain_documents(&params))?;
     to_python(py, &found)
 }

@@ -19,70 +19,48 @@ use crate::error::{OnionskinError, raise};
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// An event that can leave its thread.
-enum Told {
-    Discovered { sources: usize, bytes: u64 },
-    Resumed { documents: u64, input_bytes: u64 },
-    Scanned { documents: u64, input_bytes: u64, bad_records: u64 },
-    BadRecord { place: String, reason: String },
-    Copied { input_bytes: u64 },
-    Step { name: &'static str },
-    Other,
+struct Told {
+    kind: &'static str,
+    numbers: Vec<(&'static str, u64)>,
+    words: Vec<(&'static str, String)>,
 }
 
 impl Told {
     fn of(event: &Event<'_>) -> Told {
-        match event {
-            Event::Discovered { sources, bytes } => Told::Discovered { sources: *sources, bytes: *bytes },
+        let (kind, numbers, words) = match *event {
+            Event::Discovered { sources, bytes } => {
+                ("discovered", vec![("sources", sources as u64), ("bytes", bytes)], vec![])
+            }
             Event::Resumed { documents, input_bytes } => {
-                Told::Resumed { documents: *documents, input_bytes: *input_bytes }
+                ("resumed", vec![("documents", documents), ("input_bytes", input_bytes)], vec![])
             }
             Event::Scanned { documents, input_bytes, bad_records } => {
-                Told::Scanned { documents: *documents, input_bytes: *input_bytes, bad_records: *bad_records }
+                let numbers = vec![
+                    ("documents", documents),
+                    ("input_bytes", input_bytes),
+                    ("bad_records", bad_records),
+                ];
+                ("scanned", numbers, vec![])
             }
             Event::BadRecord { place, reason } => {
-                Told::BadRecord { place: (*place).to_owned(), reason: (*reason).to_owned() }
+                ("bad_record", vec![], vec![("place", place.to_owned()), ("reason", reason.to_owned())])
             }
-            Event::Copied { input_bytes } => Told::Copied { input_bytes: *input_bytes },
-            Event::Step { name } => Told::Step { name },
-            _ => Told::Other,
-        }
+            Event::Copied { input_bytes } => ("copied", vec![("input_bytes", input_bytes)], vec![]),
+            Event::Step { name } => ("step", vec![], vec![("name", name.to_owned())]),
+            _ => ("other", vec![], vec![]),
+        };
+        Told { kind, numbers, words }
     }
 
     fn as_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        let kind = match self {
-            Told::Discovered { sources, bytes } => {
-                dict.set_item("sources", sources)?;
-                dict.set_item("bytes", bytes)?;
-                "discovered"
-            }
-            Told::Resumed { documents, input_bytes } => {
-                dict.set_item("documents", documents)?;
-                dict.set_item("input_bytes", input_bytes)?;
-                "resumed"
-            }
-            Told::Scanned { documents, input_bytes, bad_records } => {
-                dict.set_item("documents", documents)?;
-                dict.set_item("input_bytes", input_bytes)?;
-                dict.set_item("bad_records", bad_records)?;
-                "scanned"
-            }
-            Told::BadRecord { place, reason } => {
-                dict.set_item("place", place)?;
-                dict.set_item("reason", reason)?;
-                "bad_record"
-            }
-            Told::Copied { input_bytes } => {
-                dict.set_item("input_bytes", input_bytes)?;
-                "copied"
-            }
-            Told::Step { name } => {
-                dict.set_item("name", name)?;
-                "step"
-            }
-            Told::Other => "other",
-        };
-        dict.set_item("type", kind)?;
+        for (name, number) in &self.numbers {
+            dict.set_item(name, number)?;
+        }
+        for (name, word) in &self.words {
+            dict.set_item(name, word)?;
+        }
+        dict.set_item("type", self.kind)?;
         Ok(dict)
     }
 }

@@ -5,6 +5,7 @@
 //! together. Ids are 64 bits wide. Nothing relies on the order of rows.
 
 mod columns;
+mod manifest;
 mod mirror;
 mod scan;
 mod similar;
@@ -15,9 +16,8 @@ use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 
-use crate::arrow::{Arrays, Batches, batch, stream_capsule};
+use crate::arrow::{Arrays, AskedFor, Batches, Capsule, batch, stream_capsule};
 
 /// The kernels of `onionskin.spark`. Not for people: their rows are those of its frames, and change
 /// with them.
@@ -26,12 +26,14 @@ pub(crate) mod spark {
     #[pymodule_export]
     use super::MadeRows;
     #[pymodule_export]
-    use super::mirror::{collections, components, folders, regions, rewritings};
+    use super::manifest::{checked_manifest, sealed_manifest};
+    #[pymodule_export]
+    use super::mirror::{collections, components, folders, regions, rewritings, voters};
     #[pymodule_export]
     use super::scan::{Worker, domains, extractors, file, plan};
     #[pymodule_export]
     use super::similar::{
-        centred, count_shared, filter_for, levels, meetings, prefix, super_features, unite,
+        centred, count_shared, crowd_limit, filter_for, levels, meetings, prefix, super_features, unite,
     };
 }
 
@@ -57,12 +59,7 @@ pub(crate) struct MadeRows(RecordBatch);
 #[pymethods]
 impl MadeRows {
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        // Another type may be asked for, but need not be given.
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<AskedFor>) -> Capsule<'py> {
         drop(requested_schema);
         let batches = Batches::new(self.0.schema(), std::iter::once(Ok(self.0.clone())));
         stream_capsule(py, Box::new(batches))

@@ -13,7 +13,7 @@ use onionskin::{
 use onionskin_core::{FeatureFilter, Threshold};
 use onionskin_corpus::Options;
 use onionskin_extract::{ExtractOptions, PdfTool};
-use onionskin_mirror::avoid::Format as AvoidFormat;
+use onionskin_mirror::avoid::{Format as AvoidFormat, Protected};
 use onionskin_mirror::describe::Kind;
 use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
@@ -34,6 +34,23 @@ fn parse_some<T: FromStr<Err: Display>>(text: Option<&str>, default: T) -> PyRes
 }
 
 /// Memory and threads, as far as they are said.
+/// Functions that do a stage with the arguments they are given, and return the summary.
+macro_rules! stage_functions {
+    ($($(#[$doc:meta])* $name:ident($args:ty);)+) => {$(
+        $(#[$doc])*
+        #[pyfunction]
+        pub(crate) fn $name<'py>(
+            py: Python<'py>,
+            args: $args,
+            progress: Option<&Bound<'py, PyAny>>,
+        ) -> PyResult<Bound<'py, PyAny>> {
+            let params = args.params()?;
+            let summary = stage(py, progress, |progress| onionskin::$name(&params, progress))?;
+            to_python(py, &summary)
+        }
+    )+};
+}
+
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 struct Resources {
@@ -66,10 +83,13 @@ pub(crate) struct ScanArgs<'py> {
     text_is_html: bool,
     text_digests: bool,
     any_status: bool,
+    follow_links: bool,
+    postscript: bool,
     pdf: String,
     pdf_worker: Vec<String>,
     max_record_bytes: String,
     max_bad_records: Option<u64>,
+    strict: bool,
     commit_bytes: Option<u64>,
     resources: Resources,
 }
@@ -81,6 +101,7 @@ impl ScanArgs<'_> {
         params.seed = self.seed;
         params.overwrite = self.overwrite;
         params.max_bad_records = self.max_bad_records;
+        params.strict = self.strict;
         params.commit_bytes = self.commit_bytes.unwrap_or(params.commit_bytes);
         let pdf = match self.pdf.as_str() {
             "built-in" => PdfTool::BuiltIn,
@@ -96,24 +117,18 @@ impl ScanArgs<'_> {
             format: self.format.as_deref().map(parse).transpose()?,
             max_record_bytes: parse::<MemoryBudget>(&self.max_record_bytes)?.bytes(),
             any_status: self.any_status,
-            extract: ExtractOptions { pdf, pdf_worker: self.pdf_worker.clone(), ..ExtractOptions::default() },
+            follow_links: self.follow_links,
+            extract: ExtractOptions {
+                pdf,
+                pdf_worker: self.pdf_worker.clone(),
+                postscript: self.postscript,
+                ..ExtractOptions::default()
+            },
             ..Options::default()
         };
         self.resources.apply(&mut params.memory, &mut params.threads)?;
         Ok(params)
     }
-}
-
-/// Reads inputs into an atlas.
-#[pyfunction]
-pub(crate) fn scan<'py>(
-    py: Python<'py>,
-    args: ScanArgs<'py>,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let params = args.params()?;
-    let summary = stage(py, progress, |progress| onionskin::scan(&params, progress))?;
-    to_python(py, &summary)
 }
 
 #[derive(FromPyObject)]
@@ -210,18 +225,6 @@ impl SimilarArgs {
     }
 }
 
-/// Finds pairs and clusters.
-#[pyfunction]
-pub(crate) fn similar<'py>(
-    py: Python<'py>,
-    args: SimilarArgs,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let params = args.params()?;
-    let summary = stage(py, progress, |progress| onionskin::similar(&params, progress))?;
-    to_python(py, &summary)
-}
-
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct CollectionsArgs {
@@ -243,18 +246,6 @@ impl CollectionsArgs {
         self.resources.apply(&mut params.memory, &mut params.threads)?;
         Ok(params)
     }
-}
-
-/// Finds mirrors.
-#[pyfunction]
-pub(crate) fn collections<'py>(
-    py: Python<'py>,
-    args: CollectionsArgs,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let params = args.params()?;
-    let summary = stage(py, progress, |progress| onionskin::collections(&params, progress))?;
-    to_python(py, &summary)
 }
 
 #[derive(FromPyObject)]
@@ -285,17 +276,19 @@ impl ReportArgs {
     }
 }
 
-/// Writes the report.
-#[pyfunction]
-#[expect(clippy::result_large_err, reason = "the error of the stage, once a call")]
-pub(crate) fn report<'py>(
-    py: Python<'py>,
-    args: ReportArgs,
-    progress: Option<&Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let params = args.params()?;
-    let summary = stage(py, progress, |progress| onionskin::report(&params, progress))?;
-    to_python(py, &summary)
+stage_functions! {
+    /// Reads inputs into an atlas.
+    scan(ScanArgs<'py>);
+
+    /// Finds pairs and clusters.
+    similar(SimilarArgs);
+
+    /// Finds mirrors.
+    collections(CollectionsArgs);
+
+    /// Writes the report.
+    #[expect(clippy::result_large_err, reason = "the error of the stage, once a call")]
+    report(ReportArgs);
 }
 
 /// The whole job: scan, similar, and collections and the report where they are wanted.
@@ -330,6 +323,7 @@ pub(crate) struct DedupArgs {
     threshold: Option<f64>,
     keep: Option<String>,
     dry_run: bool,
+    pdf_worker: Vec<String>,
     resources: Resources,
 }
 
@@ -351,6 +345,7 @@ pub(crate) fn dedup<'py>(
     params.threshold = args.threshold;
     params.survivor = args.keep.as_deref().map(parse).transpose()?;
     params.dry_run = args.dry_run;
+    params.pdf_worker = args.pdf_worker;
     args.resources.apply(&mut params.memory, &mut params.threads)?;
     let summary = stage(py, progress, |progress| onionskin::dedup(&params, progress))?;
     to_python(py, &summary)
@@ -365,6 +360,8 @@ pub(crate) struct AvoidArgs {
     max_unique: f64,
     max_rules: Option<usize>,
     noise: bool,
+    weak: bool,
+    protect: Vec<String>,
     memory: Option<String>,
     formats: Vec<String>,
 }
@@ -401,6 +398,8 @@ pub(crate) fn avoid<'py>(
     params.limits.max_unique = args.max_unique;
     params.max_rules = args.max_rules.unwrap_or(params.max_rules);
     params.noise = args.noise;
+    params.weak = args.weak;
+    params.protect = Protected::new(&args.protect).map_err(value_error)?;
     params.memory = parse_some(args.memory.as_deref(), params.memory)?;
     let formats: Vec<AvoidFormat> =
         args.formats.iter().map(|format| parse(format)).collect::<PyResult<_>>()?;

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use onionskin_store::table::TableReader;
+use onionskin_store::table::{Input, TableReader};
 use onionskin_store::{Atlas, Table, TableName};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
 
-use crate::arrow::{Batches, schema_capsule, stream_capsule};
+use crate::arrow::{AskedFor, Batches, Capsule, schema_capsule, stream_capsule};
 use crate::error::failed;
 
 /// The manifest of an atlas, as JSON.
@@ -26,6 +25,7 @@ pub(crate) fn read_manifest(path: PathBuf) -> PyResult<String> {
 #[pyclass(frozen, module = "onionskin._onionskin", name = "TableScan")]
 pub(crate) struct TableScan {
     files: Vec<PathBuf>,
+    inputs: Vec<Input>,
     table: Table,
     schema: SchemaRef,
     rows: u64,
@@ -52,11 +52,11 @@ impl TableScan {
         let atlas = Atlas::open(path).map_err(failed)?;
         let known = TableName::from(name);
         let entry = atlas.table(&known).map_err(|error| PyKeyError::new_err(error.to_string()))?;
-        let files = atlas.files(&known).map_err(failed)?;
+        let inputs = atlas.inputs(&known).map_err(failed)?;
         let table = known.table().ok_or_else(|| {
             PyKeyError::new_err(format!("the table {name} is not one that this version knows"))
         })?;
-        let whole = schema_of(&table, &files)?;
+        let whole = schema_of(&table, &inputs)?;
         let schema = match columns {
             None => whole,
             Some(columns) => {
@@ -75,7 +75,8 @@ impl TableScan {
             }
         };
         let within = within.and_then(|(low, high)| sorted_column(&table).map(|column| (column, low, high)));
-        Ok(TableScan { files, table, schema, rows: entry.rows, within, batch_rows })
+        let files = atlas.paths(&known).map_err(failed)?;
+        Ok(TableScan { files, inputs, table, schema, rows: entry.rows, within, batch_rows })
     }
 
     #[getter]
@@ -98,17 +99,12 @@ impl TableScan {
         self.files.clone()
     }
 
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Capsule<'py> {
         schema_capsule(py, &self.schema)
     }
 
     #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        // Another type may be asked for, but need not be given.
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<AskedFor>) -> Capsule<'py> {
         drop(requested_schema);
         stream_capsule(py, Box::new(Batches::new(Arc::clone(&self.schema), self.batches())))
     }
@@ -122,7 +118,7 @@ impl TableScan {
 impl TableScan {
     fn batches(&self) -> impl Iterator<Item = Result<arrow_array::RecordBatch, ArrowError>> + Send + 'static {
         let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let mut reader = TableReader::new(self.table.clone(), self.files.clone())
+        let mut reader = TableReader::new(self.table.clone(), self.inputs.clone())
             .columns(&names)
             .batch_rows(self.batch_rows);
         if let Some((column, low, high)) = self.within {
@@ -138,11 +134,11 @@ impl TableScan {
 }
 
 /// The schema with the lengths of lists that the files have.
-fn schema_of(table: &Table, files: &[PathBuf]) -> PyResult<SchemaRef> {
+fn schema_of(table: &Table, inputs: &[Input]) -> PyResult<SchemaRef> {
     if !matches!(table, Table::Sketches { .. } | Table::Features { .. }) {
         return Ok(table.schema());
     }
-    let mut reader = TableReader::new(table.clone(), files.iter().take(1).cloned()).batch_rows(1);
+    let mut reader = TableReader::new(table.clone(), inputs.iter().take(1).cloned()).batch_rows(1);
     match reader.next_batch().map_err(failed)? {
         Some((batch, _)) => Ok(batch.schema()),
         None => Ok(table.schema()),

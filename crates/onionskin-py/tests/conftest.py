@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,27 @@ def change(generator: random.Random, words: list[str], n: int) -> list[str]:
     for at in generator.sample(range(len(words)), n):
         changed[at] = "changed" + str(generator.randrange(10**6))
     return changed
+
+
+def turns_of_another_thread(work: Callable[[], object], pause: float) -> tuple[int, float]:
+    """How often another thread comes by while the work is done, and the seconds it took."""
+    counted = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(pause)
+
+    other = threading.Thread(target=count)
+    other.start()
+    start = time.perf_counter()
+    work()
+    took = time.perf_counter() - start
+    done.set()
+    other.join()
+    return counted, took
 
 
 @pytest.fixture

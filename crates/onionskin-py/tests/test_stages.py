@@ -9,14 +9,13 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import words_of
+from conftest import turns_of_another_thread, words_of
 
 import onionskin
 
@@ -119,10 +118,18 @@ def test_dedup_and_avoid(mirrored: Path, tmp_path: Path) -> None:
     assert onionskin.dedup(mirrored, dry_run=True).removed.documents == 42
     with pytest.raises(ValueError, match="say output"):
         onionskin.dedup(mirrored)
+    # Nobody links to any of the mirrors, but all of them belong to one owner.
     skipped = onionskin.avoid(mirrored, tmp_path / "lists")
+    assert skipped.weak == 0 and len(onionskin.avoid(mirrored, weak=True).entries) == 2
     # One of the mirrors has other versions of the pages: it is not skipped unless asked for.
     assert len(skipped.entries) == 2 and skipped.skipped_pages == 28
+    assert all(entry.principal_reason and entry.principal_evidence for entry in skipped.entries)
     assert len(onionskin.avoid(mirrored, kinds="all").entries) == 3
+    host = skipped.entries[0].host
+    spared = onionskin.avoid(mirrored, protect=[host])
+    assert spared.protected == 1 and host not in [entry.host for entry in spared.entries]
+    with pytest.raises(ValueError, match="no host"):
+        onionskin.avoid(mirrored, protect="a b")
     assert (tmp_path / "lists" / "avoid.json").exists()
     assert onionskin.avoid(mirrored, format="prefixes").texts
     with pytest.raises(ValueError, match="known are all"):
@@ -247,20 +254,5 @@ except KeyboardInterrupt:
 
 def test_the_interpreter_is_free_during_a_scan(tmp_path: Path) -> None:
     web = big_input(tmp_path / "big.jsonl", 20)
-    counted = 0
-    done = threading.Event()
-
-    def count() -> None:
-        nonlocal counted
-        while not done.is_set():
-            counted += 1
-            time.sleep(0.001)
-
-    other = threading.Thread(target=count)
-    other.start()
-    start = time.perf_counter()
-    onionskin.scan(web, tmp_path / "atlas", threads=1)
-    took = time.perf_counter() - start
-    done.set()
-    other.join()
+    counted, took = turns_of_another_thread(lambda: onionskin.scan(web, tmp_path / "atlas", threads=1), pause=0.001)
     assert counted > took / 0.05, (counted, took)

@@ -9,12 +9,11 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy
 import pytest
-from conftest import change, words_of
+from conftest import change, turns_of_another_thread, words_of
 
 import onionskin
 
@@ -197,21 +196,6 @@ except KeyboardInterrupt:
 def test_the_interpreter_is_free_meanwhile() -> None:
     generator = random.Random(1)
     texts = [" ".join(words_of(generator, 400)) for _ in range(2000)] * 20
-    counted = 0
-    done = threading.Event()
-
-    def count() -> None:
-        nonlocal counted
-        while not done.is_set():
-            counted += 1
-            time.sleep(0.0005)
-
-    other = threading.Thread(target=count)
-    other.start()
-    start = time.perf_counter()
-    onionskin.sketches(texts, threads=1)
-    took = time.perf_counter() - start
-    done.set()
-    other.join()
+    counted, took = turns_of_another_thread(lambda: onionskin.sketches(texts, threads=1), pause=0.0005)
     # Held the whole time, the other thread would come by once, when the switch interval is over.
     assert counted > took / 0.02, (counted, took)

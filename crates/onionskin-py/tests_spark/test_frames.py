@@ -54,7 +54,7 @@ def test_connected_components(spark: SparkSession, tmp_path: Path, one_task: int
 def naive_bucket(members: list[tuple[int, int]]) -> set[tuple[int, int]]:
     """Pairs of a bucket of (doc, shade), as the program makes them."""
     members = sorted(members)
-    if len(members) <= _similar.CROWD:
+    if len(members) <= 32:  # What fits is paired all with all; here that is nothing larger.
         return {(a, b) for i, (b, _) in enumerate(members) for a, _ in members[:i]}
     pairs, shades = set(), {}
     smallest = members[0][0]
@@ -80,7 +80,7 @@ def test_a_bucket_of_two_hundred_thousand(spark: SparkSession, tmp_path: Path) -
     import pandas
 
     frame = spark.createDataFrame(pandas.DataFrame(rows, columns=["feature", "doc", "shade"]))
-    found = _similar._buckets(work(spark, tmp_path), "features", frame.repartition(4)).select("a", "b").distinct()
+    found = _similar._buckets(work(spark, tmp_path), "features", frame.repartition(4), 209_000).select("a", "b").distinct()
     assert {(row["a"], row["b"]) for row in found.toPandas().to_dict("records")} == expected
     # Linear work: three pairs a member at most, not the square.
     assert len(expected) < 4 * len(rows)

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use onionskin_core::{Analyzer, Recipe};
-use onionskin_corpus::{BadRecord, Document, Position, Scratch, SkipReason, Task, Visitor};
+use onionskin_corpus::{
+    BadRecord, Document, InputFailure, Position, Scratch, SkipReason, SkippedFile, Task, Visitor,
+};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Documents of one task. The buffers travel back to the workers when they have been written.
@@ -32,8 +34,17 @@ pub(crate) struct Batch {
     pub features: Vec<u64>,
     pub bad_records: Vec<BadRecord>,
     pub skipped: BTreeMap<SkipReason, u64>,
+    /// Files that are among the skipped.
+    pub skipped_files: Vec<SkippedFile>,
+    /// The input failed: nothing here is to be written.
+    pub failure: Option<InputFailure>,
     pub panic: Option<String>,
+    /// More of the same task follows.
+    pub more: bool,
 }
+
+/// What a skipped record holds beside its own size: an explanation of at most this many bytes.
+const EXPLANATION_BYTES: usize = 300;
 
 /// One document. Its strings are lengths, in this order, into the strings of the batch; absent is
 /// `None`. [`Batch::documents`] takes them apart.
@@ -67,6 +78,14 @@ pub(crate) struct Strings<'a> {
     pub media_type: &'a str,
 }
 
+impl Strings<'_> {
+    /// How long they are together.
+    pub fn bytes(&self) -> usize {
+        let some = [self.id, self.url, self.host, self.title, self.canonical_url];
+        some.into_iter().flatten().map(str::len).sum::<usize>() + self.media_type.len()
+    }
+}
+
 /// The name under which links and documents meet. Two different addresses meet by chance once in
 /// 2⁶⁴ pairs.
 pub(crate) fn url_fingerprint(url: &str) -> u64 {
@@ -95,7 +114,34 @@ impl Batch {
         self.features.clear();
         self.bad_records.clear();
         self.skipped.clear();
+        self.skipped_files.clear();
+        self.failure = None;
         self.panic = None;
+        self.more = false;
+    }
+
+    /// Memory that its contents take.
+    pub fn held_bytes(&self) -> usize {
+        let numbers =
+            self.links.len() + self.features.len() + self.chunks.iter().map(Vec::len).sum::<usize>();
+        self.rows.len() * size_of::<Row>()
+            + self.strings.len()
+            + 8 * numbers
+            + 4 * (self.chunk_counts.len() + self.sketches.len())
+            + self.bad_records.len() * (size_of::<BadRecord>() + EXPLANATION_BYTES)
+            + self.skipped.len() * (size_of::<SkipReason>() + EXPLANATION_BYTES)
+            + self.skipped_files.len() * (size_of::<SkippedFile>() + EXPLANATION_BYTES)
+    }
+
+    /// Gives memory back if one giant record made the buffers larger than any batch should be.
+    pub fn shrink(&mut self, limit: usize) {
+        let words = self.links.capacity() + self.features.capacity();
+        let words = words + self.chunks.iter().map(Vec::capacity).sum::<usize>();
+        let rows = self.rows.capacity() * size_of::<Row>() + 4 * self.sketches.capacity();
+        let bad = self.bad_records.capacity() * size_of::<BadRecord>();
+        if 8 * words + rows + bad + self.strings.capacity() > limit {
+            *self = Batch::default();
+        }
     }
 
     /// Puts in the documents of the task that it was begun for. A panic on the way is an error with
@@ -107,8 +153,7 @@ impl Batch {
         recipe: &Recipe,
         scratch: &mut Scratch,
     ) -> Result<(), String> {
-        let ran = catch_unwind(AssertUnwindSafe(|| task.run(scratch, &mut self.visitor(analyzer, recipe))));
-        ran.map_err(|panic| panic_message(panic.as_ref()))
+        fenced(|| task.run(scratch, &mut self.visitor(analyzer, recipe)))
     }
 
     /// All documents, each with its strings.
@@ -138,6 +183,11 @@ impl Batch {
     }
 }
 
+/// Runs a task; a panic is an error with its message.
+pub(crate) fn fenced(run: impl FnOnce()) -> Result<(), String> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|panic| panic_message(panic.as_ref()))
+}
+
 fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned())
@@ -146,12 +196,17 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 
 /// Fingerprints documents as they are read.
 pub(crate) struct BatchVisitor<'a> {
-    batch: &'a mut Batch,
+    pub batch: &'a mut Batch,
     analyzer: &'a mut Analyzer,
     keep_sketches: bool,
 }
 
 impl BatchVisitor<'_> {
+    /// See [`Analyzer::memory_for`].
+    pub fn memory_for(&self, text: &str) -> usize {
+        self.analyzer.memory_for(text)
+    }
+
     fn keep(&mut self, text: &str) -> u32 {
         self.batch.strings.push_str(text);
         text.len() as u32
@@ -177,6 +232,9 @@ impl Visitor for BatchVisitor<'_> {
         }
         batch.features.extend_from_slice(analysis.features());
         let (tokens, text_fp) = (analysis.tokens(), analysis.text_fp().map(|fingerprint| fingerprint.0));
+        if document.links_over_limit > 0 {
+            *batch.skipped.entry(SkipReason::LinkOverLimit).or_default() += document.links_over_limit;
+        }
         batch.links.extend(document.links.iter().map(|link| url_fingerprint(link)));
         let row = Row {
             source: document.source,
@@ -199,11 +257,21 @@ impl Visitor for BatchVisitor<'_> {
         self.batch.rows.push(row);
     }
 
-    fn bad_record(&mut self, bad: BadRecord) {
+    fn bad_record(&mut self, mut bad: BadRecord) {
+        bad.reason.shorten(EXPLANATION_BYTES);
         self.batch.bad_records.push(bad);
     }
 
     fn skipped(&mut self, reason: SkipReason) {
         *self.batch.skipped.entry(reason).or_default() += 1;
+    }
+
+    fn skipped_file(&mut self, file: SkippedFile) {
+        self.skipped(file.reason.clone());
+        self.batch.skipped_files.push(file);
+    }
+
+    fn failed(&mut self, failure: InputFailure) {
+        self.batch.failure.get_or_insert(failure);
     }
 }

@@ -20,6 +20,12 @@ pub struct ScanRecord {
     text_is_html: bool,
     text_digests: bool,
     any_status: bool,
+    /// Absent from atlases of versions that followed all links.
+    #[serde(default)]
+    follow_links: Option<bool>,
+    /// Absent from atlases of versions that read all PostScript.
+    #[serde(default)]
+    postscript: Option<bool>,
     #[serde(with = "spelled")]
     format: Option<Format>,
     max_record_bytes: u64,
@@ -56,6 +62,8 @@ impl From<&Options> for ScanRecord {
             text_is_html: options.text_is_html,
             text_digests: options.text_digests,
             any_status: options.any_status,
+            follow_links: Some(options.follow_links),
+            postscript: Some(options.extract.postscript),
             format: options.format,
             max_record_bytes: options.max_record_bytes,
             max_text_bytes: options.extract.max_text_bytes,
@@ -65,6 +73,20 @@ impl From<&Options> for ScanRecord {
                 _ => Pdf::BuiltIn,
             },
         }
+    }
+}
+
+impl ScanRecord {
+    /// Whether a scan with these options reads in the same way, as far as the record says.
+    pub(crate) fn is_of(&self, options: &Options) -> bool {
+        let mut other = ScanRecord::from(options);
+        if self.follow_links.is_none() {
+            other.follow_links = None;
+        }
+        if self.postscript.is_none() {
+            other.postscript = None;
+        }
+        *self == other
     }
 }
 
@@ -82,10 +104,17 @@ impl From<ScanRecord> for Options {
             text_is_html: record.text_is_html,
             text_digests: record.text_digests,
             any_status: record.any_status,
+            follow_links: record.follow_links.unwrap_or(true),
             format: record.format,
             max_record_bytes: record.max_record_bytes,
             task_bytes: record.task_bytes,
-            extract: ExtractOptions { pdf, max_text_bytes: record.max_text_bytes, ..default.extract },
+            extract: ExtractOptions {
+                pdf,
+                postscript: record.postscript.unwrap_or(true),
+                max_text_bytes: record.max_text_bytes,
+                ..default.extract
+            },
+            ..default
         }
     }
 }

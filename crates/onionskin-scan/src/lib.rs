@@ -8,6 +8,7 @@
 mod batch;
 pub mod inputs;
 mod links;
+mod memory;
 pub mod parts;
 mod read;
 mod sites;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use onionskin_core::{Recipe, unicode};
-use onionskin_corpus::{DiscoverError, Options, ResumeError, Source, Tasks, discover};
+use onionskin_corpus::{DiscoverError, Options, ResumeError, SkipReason, Source, Tasks, discover};
 use onionskin_extract::Extractor;
 use onionskin_store::cancel::Cancelled;
 use onionskin_store::manifest::{InputEntry, MANIFEST_FILE};
@@ -37,6 +38,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use inputs::ScanRecord;
+use memory::Shares;
 use state::State;
 use writer::Writer;
 
@@ -61,6 +63,8 @@ pub struct ScanParams {
     pub overwrite: bool,
     /// More bad records than this are an error; `None` is no limit.
     pub max_bad_records: Option<u64>,
+    /// A file of a folder that cannot be opened is an error, and not a file that is skipped.
+    pub strict: bool,
     /// Threads that read and fingerprint.
     pub threads: usize,
     /// Memory for everything.
@@ -74,7 +78,7 @@ impl ScanParams {
     /// The seed where none is given.
     pub const SEED: u64 = 1;
     /// The least memory a scan works with.
-    pub const LEAST_MEMORY: u64 = 64 << 20;
+    pub const LEAST_MEMORY: u64 = 128 << 20;
 
     /// The default scan of some inputs into an atlas.
     pub fn new(inputs: Vec<String>, atlas: PathBuf) -> ScanParams {
@@ -87,6 +91,7 @@ impl ScanParams {
             atlas,
             overwrite: false,
             max_bad_records: None,
+            strict: false,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             memory: MemoryBudget::default_for_machine(),
         }
@@ -103,7 +108,10 @@ impl ScanParams {
         let manifest = atlas.manifest();
         if manifest.recipe != self.recipe.to_string()
             || manifest.seed != self.seed
-            || atlas.record().map_err(StagingError::from)? != Some(ScanRecord::from(&self.options))
+            || !atlas
+                .record::<ScanRecord>()
+                .map_err(StagingError::from)?
+                .is_some_and(|record| record.is_of(&self.options))
         {
             return Ok(false);
         }
@@ -145,8 +153,14 @@ pub struct ScanSummary {
     pub chunks: BTreeMap<String, u64>,
     /// Records that could not be read, by code.
     pub bad_records: BTreeMap<String, u64>,
+    /// Bytes of input that they take, as far as that is known.
+    pub bad_record_bytes: u64,
     /// Records that are no documents, by description.
     pub skipped: BTreeMap<String, u64>,
+    /// Files of folders that could not be opened; they are among the skipped.
+    pub unreadable_files: u64,
+    /// The first files that were skipped: at most 10 for each reason, unreadable ones before all.
+    pub skipped_files: Vec<BadRecord>,
     /// Inputs.
     pub sources: u64,
     /// Bytes of input.
@@ -165,7 +179,7 @@ pub struct ScanSummary {
     pub spilled_bytes: u64,
 }
 
-/// A record that could not be read.
+/// A record that could not be read, or a file that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BadRecord {
     /// The input and the offset.
@@ -174,10 +188,21 @@ pub struct BadRecord {
     pub reason: String,
 }
 
+impl From<(String, String)> for BadRecord {
+    fn from((place, reason): (String, String)) -> BadRecord {
+        BadRecord { place, reason }
+    }
+}
+
+/// How many of the skipped are files that could not be opened.
+fn unreadable_files(skipped: &BTreeMap<String, u64>) -> u64 {
+    skipped.get(&SkipReason::UnreadableFile.to_string()).copied().unwrap_or(0)
+}
+
 impl ScanSummary {
     /// All records that could not be read.
     pub fn bad_record_count(&self) -> u64 {
-        self.bad_records.values().sum()
+        self.bad_records.values().fold(0, |sum, records| sum.saturating_add(*records))
     }
 }
 
@@ -188,6 +213,24 @@ pub enum ScanError {
     /// Nothing to read, or not what it seemed.
     #[error(transparent)]
     Discover(#[from] DiscoverError),
+    /// An input failed while it was read. What was committed stays.
+    #[error(
+        "{place}: the input failed: {reason}\nhint: repair or remove the input; the same scan run again resumes"
+    )]
+    Input {
+        /// The input and the byte.
+        place: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// A file of a folder cannot be opened, and that is not to be passed over.
+    #[error("{place}: an unreadable file: {reason}")]
+    Unreadable {
+        /// The file.
+        place: String,
+        /// What the system said.
+        reason: String,
+    },
     /// The earlier run cannot be taken up.
     #[error("{0}\nhint: start over with overwrite")]
     Resume(#[from] ResumeError),
@@ -236,18 +279,18 @@ pub enum ScanError {
     },
 }
 
-impl From<StagingError> for ScanError {
-    fn from(error: StagingError) -> ScanError {
-        // Boxed, so that the many results on the way are small.
-        ScanError::Staging(Box::new(error))
-    }
-}
+onionskin_store::boxed_sources!(ScanError: Staging(StagingError));
 
 /// Scans the inputs into an atlas, or resumes an interrupted run of the same scan.
 pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary, ScanError> {
     // Before inputs are looked for, which takes a while when there are many.
     TooLittleMemory::check(StageName::Scan, params.memory, ScanParams::LEAST_MEMORY)?;
     let sources = discover(&params.inputs, &params.options)?;
+    if params.strict
+        && let Some((place, reason)) = sources.iter().find_map(Source::first_unreadable)
+    {
+        return Err(ScanError::Unreadable { place, reason: reason.to_owned() });
+    }
     let bytes = sources.iter().map(|source| source.bytes).sum();
     progress.event(Event::Discovered { sources: sources.len(), bytes });
     let scan = Scan::new(params.clone(), sources.into());
@@ -260,14 +303,21 @@ pub(crate) struct Scan {
     params: ScanParams,
     options: Arc<Options>,
     sources: Arc<[Source]>,
+    shares: Shares,
     /// Documents of the run that was resumed.
     resumed_documents: Cell<u64>,
 }
 
 impl Scan {
     fn new(params: ScanParams, sources: Arc<[Source]>) -> Scan {
-        let options = Arc::new(params.options.clone());
-        Scan { params, options, sources, resumed_documents: Cell::new(0) }
+        let shares = Shares::of(params.memory, params.threads);
+        Scan::with_shares(params, sources, shares)
+    }
+
+    /// With shares that are not those of the budget.
+    fn with_shares(params: ScanParams, sources: Arc<[Source]>, shares: Shares) -> Scan {
+        let options = Arc::new(shares.limit(&params.options));
+        Scan { params, options, sources, shares, resumed_documents: Cell::new(0) }
     }
 
     fn summary(&self, Done { state, usage }: Done<State>) -> ScanSummary {
@@ -285,10 +335,13 @@ impl Scan {
             links: state.links,
             chunks: state.chunks,
             bad_records: state.bad_records,
+            bad_record_bytes: state.bad_record_bytes,
+            unreadable_files: unreadable_files(&state.skipped),
+            skipped_files: state.skipped_files.into_iter().map(BadRecord::from).collect(),
             skipped: state.skipped,
             sources: self.sources.len() as u64,
             input_bytes: state.input_bytes,
-            bad_record_examples: examples.map(|(place, reason)| BadRecord { place, reason }).collect(),
+            bad_record_examples: examples.map(BadRecord::from).collect(),
             resumed_documents: self.resumed_documents.get(),
             seconds: usage.seconds,
             cpu_seconds: usage.cpu_seconds,
@@ -299,10 +352,14 @@ impl Scan {
 }
 
 fn read(work: &mut Work<'_, Scan>) -> Result<(), ScanError> {
-    let Scan { params, options, sources, .. } = work.stage;
+    let Scan { params, options, sources, shares, .. } = work.stage;
     let position = work.state.position();
-    let tasks = Tasks::starting_at(Arc::clone(sources), Arc::clone(options), position)?;
-    read::read_all(params, options, tasks, &mut Writer::new(work)?, sources)
+    let tasks = match Tasks::starting_at(Arc::clone(sources), Arc::clone(options), position) {
+        // It can still be taken up, when the input is whole again.
+        Err(ResumeError::Input { place, reason }) => return Err(ScanError::Input { place, reason }),
+        tasks => tasks?,
+    };
+    read::read_all(params, options, tasks, &mut Writer::new(work)?, *shares)
 }
 
 fn resolve_links(work: &mut Work<'_, Scan>) -> Result<(), ScanError> {
@@ -369,11 +426,18 @@ impl Stage for Scan {
         for (reason, records) in &state.skipped {
             count(&format!("skipped.{reason}"), *records);
         }
-        if !state.bad_record_examples.is_empty() {
-            let examples = state.bad_record_examples.iter();
-            let examples = examples.map(|(place, reason)| json!({ "place": place, "reason": reason }));
-            manifest.more.insert("bad_record_examples".to_owned(), examples.collect());
+        if state.bad_record_bytes > 0 {
+            count("bad_record_bytes", state.bad_record_bytes);
         }
+        let mut list = |name: &str, entries: &[(String, String)]| {
+            if !entries.is_empty() {
+                let entries = entries.iter();
+                let entries = entries.map(|(place, reason)| json!({ "place": place, "reason": reason }));
+                manifest.more.insert(name.to_owned(), entries.collect());
+            }
+        };
+        list("bad_record_examples", &state.bad_record_examples);
+        list("skipped_files", &state.skipped_files);
     }
 
     fn cost_of(&self) -> String {

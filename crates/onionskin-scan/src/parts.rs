@@ -40,12 +40,6 @@ pub struct Unit {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
-    /// The source is not there, or not what it was when the inputs were planned.
-    #[error(transparent)]
-    Discover(#[from] DiscoverError),
-    /// There are not so many tasks.
-    #[error(transparent)]
-    Resume(#[from] ResumeError),
     /// It was there when the inputs were planned.
     #[error("{input} has no source {nth} any more")]
     Gone {
@@ -53,6 +47,14 @@ pub enum UnitError {
         input: String,
         /// The source.
         nth: u32,
+    },
+    /// The input failed while it was read.
+    #[error("{place}: the input failed: {reason}")]
+    Input {
+        /// The input and the byte.
+        place: String,
+        /// What the system said.
+        reason: String,
     },
     /// A bug.
     #[error("reading {name} failed: {message}\nhint: this is a bug")]
@@ -62,6 +64,12 @@ pub enum UnitError {
         /// What the panic said.
         message: String,
     },
+    /// The source is not there, or not what it was when the inputs were planned.
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    /// There are not so many tasks.
+    #[error(transparent)]
+    Resume(#[from] ResumeError),
 }
 
 /// Plans the inputs: sources in the order of a scan, those that can be split in units of some
@@ -193,6 +201,21 @@ impl<'a> Scanned<'a> {
     }
 }
 
+/// Records that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadPart {
+    /// A short name of the reason.
+    pub code: &'static str,
+    /// Where.
+    pub place: String,
+    /// Why.
+    pub reason: String,
+    /// How many records.
+    pub records: u64,
+    /// How many bytes of the input.
+    pub bytes: u64,
+}
+
 /// A task, done.
 #[derive(Clone, Copy)]
 pub struct TaskResult<'a> {
@@ -215,10 +238,16 @@ impl<'a> TaskResult<'a> {
         self.batch.text_bytes
     }
 
-    /// Records that could not be read: code, place, reason.
-    pub fn bad_records(&self) -> impl Iterator<Item = (&'static str, String, String)> {
+    /// What could not be read.
+    pub fn bad_records(&self) -> impl Iterator<Item = BadPart> {
         let bad_records = self.batch.bad_records.iter();
-        bad_records.map(|bad| (bad.reason.code(), self.place.spell(bad.offset), bad.reason.to_string()))
+        bad_records.map(|bad| BadPart {
+            code: bad.reason.code(),
+            place: self.place.spell(bad.offset),
+            reason: bad.reason.to_string(),
+            records: bad.records,
+            bytes: bad.bytes,
+        })
     }
 
     /// Records that are no documents, by description.
@@ -352,6 +381,10 @@ impl Worker {
         reading.next += 1;
         let source = &reading.sources[task.source() as usize];
         self.run(task).map_err(|message| UnitError::Panic { name: source.name.clone(), message })?;
+        if let Some(failure) = &self.batch.failure {
+            let (place, reason) = (source.failure_place(failure), failure.detail.clone());
+            return Err(UnitError::Input { place, reason });
+        }
         Ok(Some(self.result(number, Place::In(source))))
     }
 

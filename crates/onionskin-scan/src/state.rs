@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use onionskin_corpus::Position;
+use onionskin_corpus::{Position, SkipReason, SkippedFile};
 use serde::{Deserialize, Serialize};
 
 /// How many bad records are kept with place and reason; the rest is counted.
 pub(super) const BAD_RECORD_EXAMPLES: usize = 100;
+
+/// How many skipped files are kept with place and reason; the rest is counted.
+pub(super) const SKIPPED_FILE_EXAMPLES: usize = 100;
+
+/// How many of them for one reason, so that a thousand pictures do not hide the file that matters.
+pub(super) const SKIPPED_FILES_PER_REASON: u64 = 10;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,6 +34,12 @@ pub struct State {
     pub bad_records: BTreeMap<String, u64>,
     pub skipped: BTreeMap<String, u64>,
     pub bad_record_examples: Vec<(String, String)>,
+    /// Bytes of input that the bad records take. (Absent from scans that began under 0.1.0.)
+    #[serde(default)]
+    pub bad_record_bytes: u64,
+    /// Skipped files with place and reason.
+    #[serde(default)]
+    pub skipped_files: Vec<(String, String)>,
     /// Documents and bad records of every source.
     pub per_source: Vec<(u64, u64)>,
 }
@@ -46,6 +58,20 @@ impl State {
     }
 
     pub fn bad_record_count(&self) -> u64 {
-        self.bad_records.values().sum()
+        self.bad_records.values().fold(0, |sum, records| sum.saturating_add(*records))
+    }
+
+    /// Counts a file that is skipped, and keeps its name if it is among the first.
+    pub fn note_skipped_file(&mut self, place: String, file: &SkippedFile) {
+        let reason = file.reason.to_string();
+        let unreadable = file.reason == SkipReason::UnreadableFile;
+        let kept = |(_, known): &&(String, String)| known.starts_with(&reason);
+        let of_reason = self.skipped_files.iter().filter(kept).count() as u64;
+        if self.skipped_files.len() < SKIPPED_FILE_EXAMPLES
+            && (unreadable || of_reason < SKIPPED_FILES_PER_REASON)
+        {
+            let detail = if file.detail.is_empty() { String::new() } else { format!(": {}", file.detail) };
+            self.skipped_files.push((place, reason + &detail));
+        }
     }
 }

@@ -107,6 +107,21 @@ impl CancelAfter {
         let stopper = CancelAfter { cancel: Cancel::default(), left: Cell::new(n) };
         cancel::with(&stopper.cancel.clone(), || stage(&stopper))
     }
+
+    /// Does a stage again and again, stopped later each time, until it is done. How often it was
+    /// stopped, which is less than `most`.
+    pub fn until_done<T, E: std::fmt::Display>(
+        most: u32,
+        mut stage: impl FnMut(&dyn Progress) -> Result<T, E>,
+    ) -> u32 {
+        for patience in 0..most {
+            match CancelAfter::events(patience, &mut stage) {
+                Ok(_) => return patience,
+                Err(error) => assert!(error.to_string().starts_with("stopped on request"), "{error}"),
+            }
+        }
+        panic!("it was stopped {most} times and is not done");
+    }
 }
 
 impl Progress for CancelAfter {

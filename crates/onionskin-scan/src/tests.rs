@@ -42,7 +42,7 @@ fn threads_and_memory_do_not_change_a_byte() {
     let folder = tempfile::tempdir().unwrap();
     let inputs = write_web(&demo_web(600), folder.path());
     let mut expected = None;
-    for (threads, mib) in [(1, 64), (2, 256), (8, 1024), (3, 64)] {
+    for (threads, mib) in [(1, 128), (2, 256), (8, 1024), (3, 128)] {
         let atlas = folder.path().join(format!("atlas-{threads}-{mib}"));
         let mut params = params(&inputs, &atlas);
         params.threads = threads;
@@ -56,6 +56,112 @@ fn threads_and_memory_do_not_change_a_byte() {
             assert!(bytes == &expected[name], "{name} differs with {threads} threads and {mib} MiB");
         }
     }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn warc_record(kind: &str, media_type: &str, nth: usize, block: &[u8]) -> Vec<u8> {
+    let mut record = format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://a.example/{nth}\r\n\
+         Content-Type: {media_type}\r\nContent-Length: {}\r\n\r\n",
+        block.len()
+    )
+    .into_bytes();
+    record.extend_from_slice(block);
+    record.extend_from_slice(b"\r\n\r\n");
+    record
+}
+
+/// Many records in one member, pages that grow when they are unpacked, broken records, lines of all
+/// sizes, and a compressed stream: much out of little.
+fn write_bombs(folder: &Path) -> Vec<String> {
+    let tiny: Vec<u8> =
+        (0..400).flat_map(|nth| warc_record("resource", "text/plain", nth, b"a few words")).collect();
+    let broken = b"WARC/1.0\r\nWARC-Type: resource\r\n\r\n".repeat(50);
+    let mut pages = Vec::new();
+    for nth in 0..6 {
+        let body = gzip(&gzip("<p>much of the same ".repeat(1 + 900 * (nth % 3)).as_bytes()));
+        let mut block =
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip, gzip\r\n\r\n".to_vec();
+        block.extend_from_slice(&body);
+        pages.extend(gzip(&warc_record("response", "application/http; msgtype=response", nth, &block)));
+    }
+    let lines: String = (0..300)
+        .map(|nth| {
+            let words = "one more line of text ".repeat(1 + if nth % 50 == 7 { 2000 } else { nth % 9 });
+            let title = if nth % 90 == 3 { "i".repeat(40_000) } else { nth.to_string() };
+            format!("{{\"id\":\"{title}\",\"text\":\"{words}{nth}\"}}\n")
+        })
+        .collect();
+    let files = [
+        ("tiny.warc.gz", gzip(&[tiny, broken].concat())),
+        ("pages.warc.gz", pages),
+        ("lines.jsonl", lines.clone().into_bytes()),
+        ("lines.jsonl.gz", gzip(lines.as_bytes())),
+    ];
+    files
+        .map(|(name, bytes)| {
+            let path = folder.join(name);
+            fs::write(&path, bytes).unwrap();
+            path.display().to_string()
+        })
+        .to_vec()
+}
+
+/// Where batches are cut, and which records wait for their turn, leaves no trace.
+#[test]
+fn batches_cut_anywhere_give_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let inputs = write_bombs(folder.path());
+    let scan_with = |name: &str, shares: Shares| {
+        let atlas = folder.path().join(name);
+        let mut params = params(&inputs, &atlas);
+        params.options.task_bytes = 4 << 10;
+        let sources = discover(&params.inputs, &params.options).unwrap();
+        let done = stage::run(&Scan::with_shares(params, sources.into(), shares), &Quiet).unwrap();
+        assert_eq!(done.state.documents, 400 + 6 + 2 * 300, "{:?}", done.state.bad_records);
+        let found = files(&atlas);
+        fs::remove_dir_all(&atlas).unwrap();
+        found
+    };
+    // The naive way: one thread, everything at once.
+    let expected = scan_with("naive", Shares::of_test(1, 1, 1 << 40, u64::MAX));
+    let mut random = 7_u64;
+    let mut next = |below: u64| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (random >> 33) % below
+    };
+    for nth in 0..6 {
+        // A thread that finds no more work keeps its permit.
+        let threads = 1 + next(5) as usize;
+        let permits = threads + next(3) as usize;
+        let batch_bytes = if nth == 0 { 1 } else { 1 << next(18) };
+        let small_record_bytes = if nth == 1 { 0 } else { 1 << next(16) };
+        let shares = Shares::of_test(threads, permits, batch_bytes, small_record_bytes);
+        assert!(scan_with("cut", shares) == expected, "{shares:?}");
+    }
+}
+
+/// What there is no room for is a record that is reported with the limit.
+#[test]
+fn a_text_whose_words_do_not_fit_is_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let text = "a ".repeat(20_000);
+    fs::write(&path, format!("{{\"text\":\"{text}\"}}\n{{\"text\":\"short\"}}\n")).unwrap();
+    let params = params(&[path.display().to_string()], &folder.path().join("atlas"));
+    let sources = discover(&params.inputs, &params.options).unwrap();
+    let mut shares = Shares::of_test(2, 2, 1 << 20, 1000);
+    shares.large_bytes = 500_000;
+    let done = stage::run(&Scan::with_shares(params, sources.into(), shares), &Quiet).unwrap();
+    assert_eq!((done.state.documents, done.state.bad_records["too_large"]), (1, 1));
+    let (place, reason) = &done.state.bad_record_examples[0];
+    assert!(place.ends_with("a.jsonl, byte 0"), "{place}");
+    assert_eq!(reason, "its words need more than 500000 bytes of memory");
 }
 
 /// Stops the scan after some batches, as a kill would, and takes it up again.

@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use onionskin_corpus::{BadRecord, Document, Scratch, SkipReason, Tasks, Visitor};
+use onionskin_corpus::{BadRecord, Document, InputFailure, Scratch, SkipReason, Tasks, Visitor};
 use onionskin_store::table::{DocumentBatch, DocumentRow, DocumentsReader};
 use onionskin_store::{Atlas, AtlasError, TableError};
 
@@ -76,8 +76,14 @@ pub fn read_texts<E>(
                 let mut scratch = Scratch::new(&options);
                 let mut tasks = Tasks::new(Arc::new([source]), Arc::clone(&options));
                 while let Some(task) = tasks.next_task() {
-                    task.run(&mut scratch, &mut Input { name: &input.name, rows: &mut rows });
+                    let mut visitor = Input { name: &input.name, rows: &mut rows, failure: None };
+                    task.run(&mut scratch, &mut visitor);
+                    let failure = visitor.failure;
                     rows.check()?;
+                    if let Some(InputFailure { byte, detail, .. }) = failure {
+                        lose(format!("at byte {byte}: {detail}"));
+                        break;
+                    }
                 }
             }
         }
@@ -143,6 +149,7 @@ impl<E> Rows<'_, E> {
 struct Input<'a, 'b, E> {
     name: &'a str,
     rows: &'a mut Rows<'b, E>,
+    failure: Option<InputFailure>,
 }
 
 impl<E> Visitor for Input<'_, '_, E> {
@@ -164,6 +171,10 @@ impl<E> Visitor for Input<'_, '_, E> {
     fn bad_record(&mut self, _: BadRecord) {}
 
     fn skipped(&mut self, _: SkipReason) {}
+
+    fn failed(&mut self, failure: InputFailure) {
+        self.failure = Some(failure);
+    }
 }
 
 #[cfg(test)]

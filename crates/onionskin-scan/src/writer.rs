@@ -1,7 +1,8 @@
 //! Puts batches into tables, in order, and commits.
 
+use onionskin_core::format::grouped;
 use onionskin_core::{DocId, Recipe, SiteId};
-use onionskin_corpus::Source;
+use onionskin_corpus::{BadRecord, SkipReason, Source};
 use onionskin_extract::url::registered_domain;
 use onionskin_store::schema::ChunkingName;
 use onionskin_store::stage::Work;
@@ -18,22 +19,35 @@ pub(super) const ADDRESSES: &str = "addresses";
 /// The name of the work file of (fingerprint of address linked to, document).
 pub(super) const LINKS: &str = "unresolved-links";
 
+/// Reasons for skipping records that are counted each by itself.
+const SKIP_REASONS: usize = 1000;
+/// What the others are counted under.
+const OTHER_REASONS: &str = "other reasons";
+
+/// Strings of documents that are gathered before they are encoded, and that a row group has, in
+/// bytes. Those of ordinary documents come to less.
+const BATCH_STRINGS: usize = 8 << 20;
+const ROW_GROUP_STRINGS: usize = 32 << 20;
+
 /// Documents after which a commit is due even if they were small.
 const COMMIT_DOCUMENTS: u64 = 4 << 20;
 
 pub(super) struct Writer<'w, 'a> {
     work: &'w mut Work<'a, Scan>,
     sites: Sites,
-    sources: &'a [Source],
+    pub sources: &'a [Source],
     chunkings: Vec<ChunkingName>,
     sketch_len: usize,
     keep_sketches: bool,
     features: usize,
     memory: MemoryBudget,
     max_bad_records: Option<u64>,
+    strict: bool,
     commit_bytes: u64,
     /// Input and documents since the last commit.
     uncommitted: (u64, u64),
+    /// Bytes of strings since a batch and a row group were last ended for their size.
+    strings: (usize, usize),
 }
 
 impl<'w, 'a> Writer<'w, 'a> {
@@ -58,13 +72,21 @@ impl<'w, 'a> Writer<'w, 'a> {
             sources,
             memory: params.memory,
             max_bad_records: params.max_bad_records,
+            strict: params.strict,
             commit_bytes: params.commit_bytes,
             uncommitted: (0, 0),
+            strings: (0, 0),
         })
     }
 
-    /// Writes the batch that comes next.
+    /// Writes the batch that comes next. The place to resume at moves, and commits happen, at the
+    /// ends of tasks alone: how a task is cut into batches leaves no trace.
     pub fn write(&mut self, batch: &Batch) -> Result<(), ScanError> {
+        if let Some(failure) = &batch.failure {
+            let source = self.sources.get(failure.source as usize);
+            let place = source.map_or_else(String::new, |source| source.failure_place(failure));
+            return Err(ScanError::Input { place, reason: failure.detail.clone() });
+        }
         let first = self.work.state.documents;
         if first + batch.rows.len() as u64 > u64::from(u32::MAX) {
             return Err(ScanError::TooManyDocuments);
@@ -77,21 +99,35 @@ impl<'w, 'a> Writer<'w, 'a> {
 
         self.work.state.documents += batch.rows.len() as u64;
         self.work.state.text_bytes += batch.text_bytes;
-        self.work.state.input_bytes += batch.input_bytes;
-        self.work.state.set_position(batch.position);
-        for (reason, count) in &batch.skipped {
-            *self.work.state.skipped.entry(reason.to_string()).or_default() += count;
+        if !batch.more {
+            self.work.state.input_bytes += batch.input_bytes;
+            self.work.state.set_position(batch.position);
         }
+        for (reason, count) in &batch.skipped {
+            let skipped = &mut self.work.state.skipped;
+            let mut reason = reason.to_string();
+            // Media types are foreign words, and there may be any number of them.
+            if skipped.len() >= SKIP_REASONS && !skipped.contains_key(&reason) {
+                OTHER_REASONS.clone_into(&mut reason);
+            }
+            *skipped.entry(reason).or_default() += count;
+        }
+        self.note_skipped_files(batch)?;
         self.note_bad_records(batch)?;
         self.work.progress.event(Event::Scanned {
             documents: self.work.state.documents,
             input_bytes: self.work.state.input_bytes,
             bad_records: self.work.state.bad_record_count(),
         });
-        self.uncommitted.0 += batch.input_bytes;
         self.uncommitted.1 += batch.rows.len() as u64;
+        if batch.more {
+            return Ok(());
+        }
+        self.uncommitted.0 += batch.input_bytes;
         if self.uncommitted.0 >= self.commit_bytes || self.uncommitted.1 >= COMMIT_DOCUMENTS {
+            // Every commit begins new files.
             self.uncommitted = (0, 0);
+            self.strings = (0, 0);
             self.work.commit()?;
         }
         Ok(())
@@ -122,12 +158,28 @@ impl<'w, 'a> Writer<'w, 'a> {
                     text_fp: row.text_fp,
                 })
                 .map_err(StagingError::from)?;
+            self.end_large(strings)?;
             self.work.state.tokens += row.tokens;
             self.work.state.empty_documents += u64::from(is_empty(row) && !row.revisit);
             self.work.state.revisits += u64::from(row.revisit);
             if let Some(count) = self.work.state.per_source.get_mut(row.source as usize) {
                 count.0 += 1;
             }
+        }
+        Ok(())
+    }
+
+    /// Foreign bytes decide how long ids, titles and URLs are: their number alone bounds nothing.
+    fn end_large(&mut self, strings: Strings<'_>) -> Result<(), ScanError> {
+        let bytes = strings.bytes();
+        self.strings.0 += bytes;
+        self.strings.1 += bytes;
+        if self.strings.1 >= ROW_GROUP_STRINGS {
+            self.strings = (0, 0);
+            self.work.staging.documents()?.end_row_group().map_err(StagingError::from)?;
+        } else if self.strings.0 >= BATCH_STRINGS {
+            self.strings.0 = 0;
+            self.work.staging.documents()?.end_batch().map_err(StagingError::from)?;
         }
         Ok(())
     }
@@ -208,17 +260,31 @@ impl<'w, 'a> Writer<'w, 'a> {
         Ok(())
     }
 
+    fn place(&self, source: u32, offset: u64) -> String {
+        self.sources.get(source as usize).map_or_else(String::new, |source| source.place(offset))
+    }
+
+    fn note_skipped_files(&mut self, batch: &Batch) -> Result<(), ScanError> {
+        for file in &batch.skipped_files {
+            let place = self.place(file.source, file.offset);
+            if self.strict && file.reason == SkipReason::UnreadableFile {
+                return Err(ScanError::Unreadable { place, reason: file.detail.clone() });
+            }
+            self.work.state.note_skipped_file(place, file);
+        }
+        Ok(())
+    }
+
     fn note_bad_records(&mut self, batch: &Batch) -> Result<(), ScanError> {
         for bad in &batch.bad_records {
-            let place = self
-                .sources
-                .get(bad.source as usize)
-                .map_or_else(String::new, |source| source.place(bad.offset));
-            let reason = bad.reason.to_string();
+            let place = self.place(bad.source, bad.offset);
+            let reason = described(bad);
             self.work.progress.event(Event::BadRecord { place: &place, reason: &reason });
-            *self.work.state.bad_records.entry(bad.reason.code().to_owned()).or_default() += 1;
+            let lost = self.work.state.bad_records.entry(bad.reason.code().to_owned()).or_default();
+            *lost = lost.saturating_add(bad.records);
+            self.work.state.bad_record_bytes = self.work.state.bad_record_bytes.saturating_add(bad.bytes);
             if let Some(count) = self.work.state.per_source.get_mut(bad.source as usize) {
-                count.1 += 1;
+                count.1 = count.1.saturating_add(bad.records);
             }
             let count = self.work.state.bad_record_count();
             if let Some(limit) = self.max_bad_records
@@ -231,6 +297,14 @@ impl<'w, 'a> Writer<'w, 'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// The reason, and how much is lost where that is more than one record.
+fn described(bad: &BadRecord) -> String {
+    match bad.records {
+        1 => bad.reason.to_string(),
+        records => format!("{} ({} records)", bad.reason, grouped(records)),
     }
 }
 

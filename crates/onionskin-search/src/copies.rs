@@ -66,19 +66,28 @@ pub struct Copies {
 }
 
 impl Copies {
+    /// Bytes that the tables of an atlas will take, by the number of their rows.
+    pub fn bytes(atlas: &Atlas) -> u64 {
+        let size = |table: TableName, each: usize| atlas.rows(&table).saturating_mul(each as u64);
+        let sizes = [
+            size(TableName::Documents, 12),
+            size(TableName::Clusters, size_of::<Member>()),
+            size(TableName::ClusterStats, size_of::<ClusterStatsRow>() + 4),
+            size(TableName::CollectionPages, size_of::<Place>() + 4),
+            size(TableName::Collections, 400),
+            size(TableName::CollectionGroups, 400),
+        ];
+        sizes.into_iter().fold(0, u64::saturating_add)
+    }
+
     /// Reads the tables that the atlas has. A part of the budget that is too small for them is an
     /// error.
     pub fn read(atlas: &Atlas, budget: MemoryBudget) -> Result<Copies, SearchError> {
-        let rows = |table: TableName| atlas.rows(&table);
-        let documents = rows(TableName::Documents);
-        let size = |n: u64, each: usize| n.saturating_mul(each as u64);
-        let needed = size(documents, 12)
-            + size(rows(TableName::Clusters), size_of::<Member>())
-            + size(rows(TableName::ClusterStats), size_of::<ClusterStatsRow>() + 4)
-            + size(rows(TableName::CollectionPages), size_of::<Place>() + 4)
-            + size(rows(TableName::Collections) + rows(TableName::CollectionGroups), 400);
+        let documents = atlas.rows(&TableName::Documents);
+        let needed = Copies::bytes(atlas);
         if needed > budget.bytes() {
-            return Err(SearchError::Memory { needed, budget: budget.bytes() });
+            let (what, budget) = ("what is known of clusters and collections", budget.bytes());
+            return Err(SearchError::Memory { what, needed, budget });
         }
         let documents = u32::try_from(documents).map_err(|_| SearchError::TooManyDocuments { documents })?;
         let mut copies = Copies {

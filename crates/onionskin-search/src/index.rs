@@ -7,38 +7,37 @@
 //! its segment and its place there, nothing has to be looked up, and equal scores are always in the
 //! order of the atlas, whatever the budget was.
 
+mod build;
+
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use onionskin_core::DocId;
-use onionskin_extract::url::{normalize, site};
-use onionskin_scan::texts::{LostInput, TextsError, TextsParams, read_texts};
-use onionskin_store::table::DocumentRow;
-use onionskin_store::{Atlas, MemoryBudget, TableName};
-use onionskin_store::{Event, Progress};
+use onionskin_extract::url::normalize;
+use onionskin_scan::texts::{LostInput, TextsParams};
+use onionskin_store::storage::checksum_file;
+use onionskin_store::{Atlas, MemoryBudget, Progress, TableName};
 use serde_json::{Value, json};
-use tantivy::indexer::NoMergePolicy;
 use tantivy::query::{EnableScoring, Query as _, TermQuery};
 use tantivy::schema::{
     FAST, Field, INDEXED, IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions, Value as _,
 };
-use tantivy::{
-    DocAddress, DocSet, IndexSettings, IndexWriter, ReloadPolicy, Searcher, TERMINATED, TantivyDocument,
-    TantivyError, Term,
-};
+use tantivy::{DocAddress, DocSet, ReloadPolicy, Searcher, TERMINATED, TantivyDocument, TantivyError, Term};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::SearchError;
-use crate::overlap::{Sketch, Sketcher, Sketches, SketchesWriter};
+use crate::overlap::Sketches;
 use crate::words::WordTokenizer;
+pub(crate) use build::beginning;
 
 /// Raised when files or words are made in another way.
 const FORMAT: u64 = 1;
-/// Bytes of a text that are kept to be shown. All of it is indexed.
+/// Bytes of a text that are kept to be shown.
 pub const STORED_TEXT: usize = 32 << 10;
-/// More segments than this are joined: every word of a query is looked up in each.
-const MOST_SEGMENTS: usize = 4;
+/// Bytes of a text whose words are found. A constant, so that no answer depends on the memory that
+/// an index was made with; books are shorter, and one document must not take more than the budget.
+pub const INDEXED_TEXT: usize = 4 << 20;
 const WORDS: &str = "words";
 
 /// How to make an index.
@@ -46,10 +45,16 @@ const WORDS: &str = "words";
 pub struct BuildParams {
     /// How the inputs are found and read.
     pub texts: TextsParams,
-    /// Memory for what is not on disk yet.
+    /// Memory for what is not on disk yet; [`BuildParams::LEAST_MEMORY`] or more.
     pub memory: MemoryBudget,
     /// Where to put it; in the atlas when not given.
     pub folder: Option<PathBuf>,
+}
+
+impl BuildParams {
+    /// What making an index takes at least, as measured: the process, what reads the inputs, and
+    /// the engine with its smallest buffer.
+    pub const LEAST_MEMORY: MemoryBudget = MemoryBudget::from_mib(96);
 }
 
 impl Default for BuildParams {
@@ -162,6 +167,43 @@ fn key_of(atlas: &Atlas) -> Result<Value, SearchError> {
     Ok(json!({ "format": FORMAT, "documents": files.collect::<Vec<_>>() }))
 }
 
+/// The files of an index but `search.json`, each with its checksum. Queries read a file in places
+/// all over it, so all of it is compared before the first.
+fn files_of(folder: &Path) -> Result<Value, SearchError> {
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| SearchError::Io { path, source }
+    };
+    let mut files = serde_json::Map::new();
+    for entry in fs::read_dir(folder).map_err(failed(folder))? {
+        let path = entry.map_err(failed(folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // Locks are made by whoever opens the index.
+        if name == "search.json" || name.ends_with(".lock") || !path.is_file() {
+            continue;
+        }
+        let (sum, _) = checksum_file(&path).map_err(|error| failed(&path)(error.source))?;
+        files.insert(name, Value::String(format!("{sum:016x}")));
+    }
+    Ok(Value::Object(files))
+}
+
+/// Writes `search.json` beside the other files of an index.
+fn describe(atlas: &Atlas, folder: &Path, without_text: u64) -> Result<(), SearchError> {
+    let files = files_of(folder)?;
+    let mut meta = json!({ "of": key_of(atlas)?, "without_text": without_text, "files": files });
+    meta["seal"] = seal_of(&meta);
+    let path = folder.join("search.json");
+    fs::write(&path, format!("{meta:#}\n")).map_err(|source| SearchError::NotWritten { path, source })
+}
+
+/// The checksum of what `search.json` says.
+fn seal_of(meta: &Value) -> Value {
+    let said = ["of", "without_text", "files"].map(|key| meta.get(key).unwrap_or(&Value::Null));
+    let text = json!(said).to_string();
+    json!(format!("{:016x}", xxh3_64(text.as_bytes())))
+}
+
 impl Index {
     /// Opens the index of an atlas; [`SearchError::Stale`] when there is none that fits.
     pub fn open(atlas: &Atlas, folder: Option<&Path>) -> Result<Index, SearchError> {
@@ -176,6 +218,12 @@ impl Index {
             serde_json::from_slice(&meta).map_err(|_| stale("search.json is not what it should be"))?;
         if meta.get("of") != Some(&key_of(atlas)?) {
             return Err(stale("it was made from other documents, or by another version"));
+        }
+        if meta.get("seal") != Some(&seal_of(&meta)) {
+            return Err(stale("search.json is not what was written"));
+        }
+        if meta.get("files") != Some(&files_of(&folder)?) {
+            return Err(stale("its files are not what was written"));
         }
         let without_text = meta.get("without_text").and_then(Value::as_u64).unwrap_or(0);
         let failed = |source: TantivyError| engine(&folder, source);
@@ -202,42 +250,6 @@ impl Index {
         let sketches = Sketches::open(&folder.join("sketches"), documents)
             .map_err(|source| SearchError::Io { path: folder.join("sketches"), source })?;
         Ok(Index { folder, searcher, fields, segments, sketches, documents, without_text })
-    }
-
-    /// Makes the index of an atlas, in place of one that is there.
-    pub fn build(atlas: &Atlas, params: &BuildParams, progress: &dyn Progress) -> Result<Built, SearchError> {
-        let folder = folder_of(atlas, params.folder.as_deref());
-        let parent = folder.parent().unwrap_or(Path::new("."));
-        let io_at = |path: &Path| {
-            let path = path.to_owned();
-            move |source| SearchError::Io { path, source }
-        };
-        // What is there is replaced in the end, so it had better be an index.
-        let is_taken = fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some());
-        if is_taken && !folder.join("search.json").is_file() {
-            let reason = "it has other files in it, and is left as it is".to_owned();
-            return Err(SearchError::Stale { path: folder, reason });
-        }
-        fs::create_dir_all(parent).map_err(io_at(parent))?;
-        remove_leftovers(parent, &folder);
-        let work = parent.join(format!("{}.part-{}", name_of(&folder), std::process::id()));
-        fs::create_dir_all(&work).map_err(io_at(&work))?;
-        let built = write(atlas, params, &work, progress);
-        let built = match built {
-            Ok(built) => built,
-            Err(error) => {
-                let _ = fs::remove_dir_all(&work);
-                return Err(error);
-            }
-        };
-        let meta = json!({ "of": key_of(atlas)?, "without_text": built.without_text });
-        let path = work.join("search.json");
-        fs::write(&path, format!("{meta:#}\n")).map_err(io_at(&path))?;
-        if folder.exists() {
-            fs::remove_dir_all(&folder).map_err(io_at(&folder))?;
-        }
-        fs::rename(&work, &folder).map_err(io_at(&folder))?;
-        Ok(built)
     }
 
     /// Opens the index, or makes it first where there is none that fits.
@@ -319,19 +331,6 @@ fn name_of(folder: &Path) -> String {
     folder.file_name().map_or_else(|| "search".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// What builds that were killed have left.
-fn remove_leftovers(parent: &Path, folder: &Path) {
-    let prefix = format!("{}.part-", name_of(folder));
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(&prefix));
-        let is_alive = process.is_some_and(|process| Path::new("/proc").join(process).exists());
-        if process.is_some() && !is_alive {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
 /// The one number of an address, however it is spelled.
 fn address_key(url: &str) -> u64 {
     match normalize(url) {
@@ -366,123 +365,6 @@ fn segments_of(searcher: &Searcher) -> Result<Option<Vec<(u32, u32)>>, TantivyEr
         next += searcher.segment_reader(*number).max_doc();
     }
     Ok(Some(segments))
-}
-
-/// Why a document could not be added.
-#[derive(Debug)]
-enum Refused {
-    Engine(TantivyError),
-    Io(io::Error),
-}
-
-fn write(
-    atlas: &Atlas,
-    params: &BuildParams,
-    work: &Path,
-    progress: &dyn Progress,
-) -> Result<Built, SearchError> {
-    let failed = |source: TantivyError| engine(work, source);
-    let (schema, fields) = schema();
-    // Results are read one by one from all over the store; small blocks waste less.
-    let settings = IndexSettings { docstore_blocksize: 4 << 10, ..IndexSettings::default() };
-    let index =
-        tantivy::Index::builder().schema(schema).settings(settings).create_in_dir(work).map_err(failed)?;
-    index.tokenizers().register(WORDS, WordTokenizer);
-    // Words take most of the memory while they are collected; what is flushed and read again takes
-    // the rest.
-    let memory = (params.memory.share(1, 4).len()).clamp(32 << 20, 512 << 20);
-    let mut writer: IndexWriter = index.writer_with_num_threads(1, memory).map_err(failed)?;
-    writer.set_merge_policy(Box::new(NoMergePolicy));
-    let sketches = work.join("sketches");
-    let sketches_failed = |source| SearchError::Io { path: sketches.clone(), source };
-    let mut sketches_out = SketchesWriter::create(&sketches).map_err(sketches_failed)?;
-    let mut sketcher = Sketcher::new();
-
-    progress.event(Event::Step { name: "indexing words" });
-    let total: u64 = atlas.manifest().inputs.iter().map(|input| input.bytes).sum();
-    progress.event(Event::Discovered { sources: atlas.manifest().inputs.len(), bytes: total });
-    let (mut documents, mut without_text, mut bytes) = (0, 0, 0);
-    let lost = read_texts(atlas, &params.texts, |row, text| {
-        documents += 1;
-        bytes += row.bytes;
-        without_text += u64::from(text.is_none() && row.text_fp.is_some());
-        if documents % 1000 == 0 {
-            progress.event(Event::Scanned { documents, input_bytes: bytes, bad_records: 0 });
-        }
-        let sketch = text.map_or_else(Sketch::default, |text| sketcher.sketch(text));
-        sketches_out.push(sketch).map_err(Refused::Io)?;
-        writer.add_document(document(&fields, row, text)).map_err(Refused::Engine)?;
-        Ok(())
-    })
-    .map_err(|error| match error {
-        TextsError::Atlas(error) => error.into(),
-        TextsError::Table(error) => error.into(),
-        TextsError::Receiver(Refused::Engine(error)) => failed(error),
-        TextsError::Receiver(Refused::Io(error)) => sketches_failed(error),
-        other => SearchError::Stale { path: work.to_owned(), reason: format!("{other:?}") },
-    })?;
-    sketches_out.finish().map_err(sketches_failed)?;
-    progress.event(Event::Step { name: "writing the index" });
-    writer.commit().map_err(failed)?;
-    join_neighbours(&index, &mut writer).map_err(failed)?;
-    writer.wait_merging_threads().map_err(failed)?;
-    Ok(Built { documents, without_text, lost })
-}
-
-/// Joins neighbouring segments until there are few.
-fn join_neighbours(index: &tantivy::Index, writer: &mut IndexWriter) -> Result<(), TantivyError> {
-    let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-    let searcher = reader.searcher();
-    let Some(segments) = segments_of(&searcher)? else { return Ok(()) };
-    if segments.len() <= MOST_SEGMENTS {
-        return Ok(());
-    }
-    let joined = segments.len().div_ceil(MOST_SEGMENTS);
-    for neighbours in segments.chunks(joined) {
-        let ids: Vec<_> =
-            neighbours.iter().map(|(_, number)| searcher.segment_reader(*number).segment_id()).collect();
-        if ids.len() > 1 {
-            writer.merge(&ids).wait()?;
-        }
-    }
-    writer.garbage_collect_files().wait()?;
-    Ok(())
-}
-
-fn document(fields: &Fields, row: &DocumentRow<'_>, text: Option<&str>) -> TantivyDocument {
-    let mut document = TantivyDocument::default();
-    document.add_u64(fields.doc, u64::from(row.doc));
-    // Twice, since what stands in the title is what a page is about.
-    if let Some(title) = row.title {
-        document.add_text(fields.words, title);
-        document.add_text(fields.words, title);
-        document.add_text(fields.title, title);
-    }
-    if let Some(url) = row.url {
-        document.add_u64(fields.address, address_key(url));
-        document.add_text(fields.words, url);
-        document.add_text(fields.url, url);
-        // A site is found by its own name and by that of every domain above it.
-        let mut name = site(url).unwrap_or_default();
-        while !name.is_empty() {
-            document.add_text(fields.site, name);
-            name = name.split_once('.').map_or("", |(_, above)| above);
-        }
-    }
-    if let Some(id) = row.id {
-        document.add_text(fields.id, id);
-    }
-    if let Some(text) = text {
-        document.add_text(fields.words, text);
-        document.add_text(fields.text, shortened(text));
-    }
-    document
-}
-
-/// The beginning of a text, at most what is kept of it.
-fn shortened(text: &str) -> &str {
-    let end = (0..=STORED_TEXT.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
-    &text[..end.unwrap_or(0)]
 }
 
 #[cfg(test)]

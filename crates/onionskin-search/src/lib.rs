@@ -32,7 +32,7 @@ use onionskin_core::DocId;
 use onionskin_store::{AtlasError, TableError};
 
 pub use copies::{Copies, Member, Place};
-pub use index::{BuildParams, Built, Index, STORED_TEXT, StoredPage};
+pub use index::{BuildParams, Built, INDEXED_TEXT, Index, STORED_TEXT, StoredPage};
 pub use query::{Clause, Query, QueryProblem};
 pub use search::{Fold, Hit, Matches, Results, SearchParams, Sunk};
 pub use snippet::Fragment;
@@ -76,13 +76,24 @@ pub enum SearchError {
         #[source]
         source: io::Error,
     },
-    /// Clusters and collections do not fit.
-    #[error("clusters and collections take {needed} bytes, and {budget} are allowed\nhint: give more memory")]
+    /// The budget is too small.
+    #[error("{what} takes {}, and {} is allowed\nhint: give more memory", mib(*needed), mib(*budget))]
     Memory {
+        /// What takes it.
+        what: &'static str,
         /// Bytes needed.
         needed: u64,
         /// Bytes allowed.
         budget: u64,
+    },
+    /// The index cannot be written.
+    #[error("{}: the full-text index cannot be written", path.display())]
+    NotWritten {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        #[source]
+        source: io::Error,
     },
     /// More documents than numbers.
     #[error("{documents} documents are more than an index can hold")]
@@ -106,17 +117,12 @@ pub enum SearchError {
     },
 }
 
-impl From<AtlasError> for SearchError {
-    fn from(error: AtlasError) -> SearchError {
-        Box::new(error).into()
-    }
+/// Bytes as people give them, rounded up.
+fn mib(bytes: u64) -> String {
+    format!("{} MiB", onionskin_core::format::grouped(bytes.div_ceil(1 << 20)))
 }
 
-impl From<TableError> for SearchError {
-    fn from(error: TableError) -> SearchError {
-        Box::new(error).into()
-    }
-}
+onionskin_store::boxed_sources!(SearchError: Atlas(AtlasError), Table(TableError));
 
 #[cfg(test)]
 mod testing;

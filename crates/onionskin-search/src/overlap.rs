@@ -13,11 +13,16 @@ use std::path::Path;
 
 use onionskin_core::{Analyzer, DocId};
 
+use crate::index::beginning;
+
 /// Minima of a sketch.
 const MINIMA: usize = 30;
 /// Bytes of a sketch: the words of the document, then the minima.
 const RECORD: usize = 4 + 2 * MINIMA;
 const RECIPE: &str = "w4-rabin64-t30-one";
+/// Bytes of a text that a sketch is of. Making one takes twenty bytes for each of them, and the
+/// beginning of a long text says enough of it for an order of results.
+const SKETCHED: usize = 1 << 20;
 
 /// What is known of a document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +73,7 @@ impl Sketcher {
     }
 
     pub(crate) fn sketch(&mut self, text: &str) -> Sketch {
-        let analysis = self.0.analyze(text);
+        let analysis = self.0.analyze(beginning(text, SKETCHED));
         let words = u32::try_from(analysis.tokens()).unwrap_or(u32::MAX);
         let mut sketch = Sketch { words, ..Sketch::default() };
         for (to, from) in sketch.minima.iter_mut().zip(analysis.sketch()) {

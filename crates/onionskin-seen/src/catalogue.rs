@@ -9,6 +9,7 @@ use onionskin_core::{FeatureFilter, Recipe};
 use onionskin_store::IoError;
 use onionskin_store::storage::Storage;
 
+use crate::acknowledged;
 use crate::error::SeenError;
 use crate::run::RunMeta;
 use crate::wal;
@@ -260,10 +261,12 @@ pub(crate) fn ensure_no_remains(dir: &Path) -> Result<(), SeenError> {
         names => names?,
     };
     for name in names {
-        let remains = if name.starts_with("wal-") {
+        let least = if name == acknowledged::FILE { Some(0) } else { None };
+        let least = least.or_else(|| name.starts_with("wal-").then_some(wal::HEADER as u64));
+        let remains = if let Some(least) = least {
             let path = dir.join(&name);
             let len = std::fs::metadata(&path).map_err(|e| IoError::new("reading", &path, e))?.len();
-            len > wal::HEADER as u64
+            len > least
         } else {
             name.starts_with("run-") || name.starts_with("removed-") || name == COPY
         };

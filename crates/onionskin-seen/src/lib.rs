@@ -57,6 +57,7 @@
 //! is one for many threads. Files that are no longer in use are unlinked; who has them open can go
 //! on reading.
 
+mod acknowledged;
 mod blocks;
 mod catalogue;
 mod error;

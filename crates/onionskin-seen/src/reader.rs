@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use onionskin_store::{IoError, MemoryBudget};
 
+use crate::acknowledged;
 use crate::catalogue::{self, Catalogue, Params};
 use crate::error::SeenError;
 use crate::run::{FP_MASK, Record, Run};
@@ -87,8 +88,9 @@ impl Reader {
             changes.push(change);
             Ok(())
         };
-        let mut file = File::open(&path).map_err(reading)?;
         let number = self.catalogue.wal;
+        let least = acknowledged::least(&self.dir, number)?;
+        let mut file = File::open(&path).map_err(reading)?;
         let (from, at) = if self.wal_at == Position::start() {
             file.read_to_end(&mut bytes).map_err(reading)?;
             (0, wal::replay(&path, number, &bytes, self.wal_at, &mut note)?)
@@ -100,6 +102,7 @@ impl Reader {
         // A batch that is being written looks torn, and nothing is behind it.
         let rest = bytes.get((at.offset - from) as usize..).unwrap_or_default();
         wal::ensure_torn(&path, number, rest, at)?;
+        acknowledged::ensure_reached(&path, at, least)?;
         Ok((changes, at))
     }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use onionskin_store::IoError;
 use serde::Serialize;
 
+use crate::acknowledged::{self, Acknowledged};
 use crate::blocks::Room;
 use crate::catalogue::{self, Catalogue};
 use crate::error::SeenError;
@@ -94,16 +95,18 @@ fn verify_once(dir: &Path) -> Result<Verification, SeenError> {
         found.note(&Removed::path(dir, number), removed);
     }
     let path = wal::path(dir, catalogue.wal);
-    if let Some(torn) = found.note(&path, verify_wal(&path, catalogue.wal)) {
+    if let Some(torn) = found.note(&path, verify_wal(dir, &path, catalogue.wal)) {
         found.torn_bytes = torn;
     }
     Ok(found)
 }
 
-fn verify_wal(path: &Path, number: u64) -> Result<u64, SeenError> {
+fn verify_wal(dir: &Path, path: &Path, number: u64) -> Result<u64, SeenError> {
+    let least = acknowledged::least(dir, number)?;
     let bytes = std::fs::read(path).map_err(|e| IoError::new("reading", path, e))?;
     let end = wal::replay(path, number, &bytes, Position::start(), |_| Ok(()))?;
     wal::ensure_torn(path, number, wal::behind(&bytes, end), end)?;
+    acknowledged::ensure_reached(path, end, least)?;
     Ok(bytes.len() as u64 - end.offset)
 }
 
@@ -214,17 +217,20 @@ pub fn repair(dir: &Path, options: Options) -> Result<Repair, SeenError> {
     let path = wal::path(dir, catalogue.wal);
     if damaged(&path) {
         let bytes = std::fs::read(&path).unwrap_or_default();
+        let there = (bytes.len() as u64).max(acknowledged::least(dir, catalogue.wal)?.offset);
         match wal::replay(&path, catalogue.wal, &bytes, Position::start(), |_| Ok(())) {
             Ok(end) => {
-                done.lost_log_bytes = bytes.len() as u64 - end.offset;
+                done.lost_log_bytes = there - end.offset;
                 drop(storage.append(&path, end.offset).map_err(|e| IoError::new("cutting", &path, e))?);
             }
             Err(_) => {
-                done.lost_log_bytes = bytes.len() as u64;
+                done.lost_log_bytes = there;
                 catalogue.wal = catalogue.take_number();
                 drop(begin_wal(&options, dir, catalogue.wal)?);
             }
         }
+        // What is lost is not missed a second time.
+        drop(Acknowledged::restart(storage, dir));
     }
     catalogue.generation += 1;
     storage.sync_dir(dir).map_err(|e| IoError::new("syncing", dir, e))?;

@@ -12,6 +12,7 @@ use onionskin_store::storage::{Disk, Storage, StorageFile};
 use onionskin_store::{IoError, MemoryBudget};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::acknowledged::{self, Acknowledged};
 use crate::catalogue::{self, Catalogue, Params, file_names};
 use crate::error::SeenError;
 use crate::removed::{NOBODY, Removed};
@@ -79,6 +80,7 @@ pub struct Seen {
     view: View,
     wal: Box<dyn StorageFile>,
     wal_at: Position,
+    acknowledged: Acknowledged,
     batch: Batch,
     /// The removed are not all in the file that the catalogue names.
     removed_changed: bool,
@@ -131,6 +133,7 @@ impl Seen {
         let catalogue = Catalogue::read(dir)?;
         let mut view = View::open(dir, &catalogue, options.memory, &[])?;
         let path = wal::path(dir, catalogue.wal);
+        let least = acknowledged::least(dir, catalogue.wal)?;
         let bytes = std::fs::read(&path).map_err(|e| IoError::new("reading", &path, e))?;
         let mut removed_changed = false;
         let wal_at = wal::replay(&path, catalogue.wal, &bytes, Position::start(), |change| {
@@ -139,10 +142,12 @@ impl Seen {
             Ok(())
         })?;
         wal::ensure_torn(&path, catalogue.wal, wal::behind(&bytes, wal_at), wal_at)?;
+        acknowledged::ensure_reached(&path, wal_at, least)?;
         let storage = Arc::clone(&options.storage);
         catalogue.renew_copy(storage.as_ref(), dir)?;
         let wal = storage.append(&path, wal_at.offset).map_err(|e| IoError::new("opening", &path, e))?;
         remove_orphans(storage.as_ref(), dir, &catalogue)?;
+        let acknowledged = Acknowledged::open(storage.as_ref(), dir);
         Ok(Seen {
             dir: dir.to_owned(),
             options,
@@ -150,6 +155,7 @@ impl Seen {
             view,
             wal,
             wal_at,
+            acknowledged,
             batch: Batch::new(),
             removed_changed,
             poisoned: false,
@@ -259,6 +265,7 @@ impl Seen {
             IoError::while_writing("writing", path, len, self.wal_at.offset, e)
         })?;
         self.wal_at = Position { offset: self.wal_at.offset + len, sequence: self.wal_at.sequence + 1 };
+        self.acknowledged.note(self.catalogue.wal, self.wal_at);
         self.batch.clear();
         self.poisoned = false;
         Ok(())
@@ -311,6 +318,7 @@ impl Seen {
         self.wal_at = Position::start();
         let removed = std::mem::take(&mut self.view.removed);
         self.switch(next, removed)?;
+        self.acknowledged = Acknowledged::restart(storage.as_ref(), &self.dir);
         self.removed_changed = false;
         self.poisoned = false;
         Ok(())
@@ -379,7 +387,9 @@ pub(crate) fn lock(dir: &Path) -> Result<File, SeenError> {
 
 /// Whether a file looks like one that we have made.
 fn is_ours(name: &str) -> bool {
-    ["run-", "wal-", "removed-", "catalogue"].iter().any(|prefix| name.starts_with(prefix)) || name == "lock"
+    ["run-", "wal-", "removed-", "catalogue"].iter().any(|prefix| name.starts_with(prefix))
+        || name == "lock"
+        || name == acknowledged::FILE
 }
 
 /// Removes what a run that was killed, or the catalogue before this one, has left.

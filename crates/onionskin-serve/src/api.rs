@@ -13,6 +13,7 @@ pub(crate) mod search;
 pub(crate) mod seen;
 pub(crate) mod server;
 
+use axum::Json;
 use axum::body::Bytes;
 use utoipa::OpenApi;
 use utoipa::openapi::content::Content;
@@ -22,8 +23,11 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement
 use utoipa::openapi::{Ref, RefOr, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::error::ErrorWire;
+use crate::error::{ErrorWire, ServeError};
 use crate::state::AppState;
+
+/// An answer, or why there is none.
+pub(crate) type Answer<T> = Result<Json<T>, ServeError>;
 
 /// The document, once as it is sent and once to look into.
 pub(crate) struct ApiDocument {
@@ -84,12 +88,13 @@ impl ApiDocument {
     }
 }
 
-const READING: [(&str, &str); 8] = [
+const READING: [(&str, &str); 9] = [
     ("400", "The request makes no sense"),
     ("401", "It needs the token"),
     ("403", "It is not allowed"),
     ("404", "There is no such thing"),
     ("421", "It is for another host"),
+    ("429", "The token was guessed too often"),
     ("500", "The server's fault"),
     ("503", "Too much at once; try again later"),
     ("504", "It took too long"),

@@ -29,9 +29,12 @@ pub struct Config {
     pub listen: SocketAddr,
     /// What callers have to know.
     pub token: Option<Token>,
-    /// Names by which the server may be called, besides those of this machine's loopback.
+    /// Names by which the server may be called, besides those of this machine's loopback. With any
+    /// of them, reading needs the token.
     pub allow_hosts: Vec<String>,
-    /// Requests that are worked on at a time.
+    /// Reading needs the token on loopback too.
+    pub require_token: bool,
+    /// Requests of a kind that are worked on at a time: see [`Lane`](crate::Lane).
     pub threads: usize,
     /// Memory for indexes and caches.
     pub memory: MemoryBudget,
@@ -56,6 +59,7 @@ impl Config {
             listen: Config::LISTEN,
             token: None,
             allow_hosts: Vec::new(),
+            require_token: false,
             threads: std::thread::available_parallelism().map_or(1, |n| n.get()),
             memory,
             limits: Limits::default(),
@@ -83,10 +87,15 @@ pub struct Limits {
     pub stop_time: Duration,
     /// Bytes of one body.
     pub body_bytes: usize,
-    /// Bytes of all bodies that are in memory at a time.
+    /// Bytes of all bodies that are in memory at a time. Half of the memory, where that is less.
     pub all_body_bytes: usize,
-    /// Requests that wait for a thread. Further ones are refused.
+    /// Bytes of a body from somebody who signs in.
+    pub sign_in_bytes: usize,
+    /// Requests of a kind that wait for a thread. Further ones are refused. One client has half of
+    /// these places.
     pub queue: usize,
+    /// Words of two documents together that are compared.
+    pub compared_words: u64,
     /// Documents in one request.
     pub batch_documents: usize,
 }
@@ -102,7 +111,9 @@ impl Default for Limits {
             stop_time: Duration::from_secs(10),
             body_bytes: 16 << 20,
             all_body_bytes: 256 << 20,
+            sign_in_bytes: 4 << 10,
             queue: 256,
+            compared_words: 200_000,
             batch_documents: 10_000,
         }
     }

@@ -1,10 +1,11 @@
 //! Which connections are open, and which of them can go when others wait.
 //!
 //! A connection is busy from the headers of a request to the last byte of its answer. Otherwise it
-//! is open for nothing: it has just begun, or dribbles headers, or is kept for a next request.
-//! Those may stay as long as there is room. When there is none, the one that has been waiting
-//! longest makes room for the next, so that a crowd of silent connections delays others by moments
-//! and not by the whole time that each of them may take.
+//! is open for nothing: it has just begun, or dribbles headers, or is kept for a next request. One
+//! whose body is awaited, of somebody who has not shown the token, counts like these. Those may
+//! stay as long as there is room. When there is none, the one that has been waiting longest makes
+//! room for the next, so that a crowd of silent connections delays others by moments and not by the
+//! whole time that each of them may take.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -139,6 +140,13 @@ impl Connection {
         Busy(Arc::clone(self))
     }
 
+    /// The body of its request is awaited. As long as what is returned lives, it may have to make
+    /// room, as if it had sent nothing.
+    pub(crate) fn awaiting_body(self: &Arc<Connection>) -> AwaitingBody {
+        self.wait();
+        AwaitingBody(Arc::clone(self))
+    }
+
     /// Bytes of an answer go out, which is a sign of life.
     pub(crate) fn alive(&self) {
         if self.waiting_since.load(Ordering::Acquire) != BUSY {
@@ -148,6 +156,16 @@ impl Connection {
 
     fn wait(&self) {
         self.waiting_since.store(self.start.elapsed().as_millis() as u64, Ordering::Release);
+    }
+}
+
+/// A request of which the body has not come yet.
+#[derive(Debug)]
+pub(crate) struct AwaitingBody(Arc<Connection>);
+
+impl Drop for AwaitingBody {
+    fn drop(&mut self) {
+        self.0.waiting_since.store(BUSY, Ordering::Release);
     }
 }
 

@@ -6,6 +6,7 @@
 //! looks like another program's.
 
 use std::fmt;
+use std::time::Duration;
 
 use askama::Template;
 use axum::body::{Body, to_bytes};
@@ -42,6 +43,10 @@ pub enum ErrorKind {
     UnsupportedType,
     /// The request was meant for another host.
     Misdirected,
+    /// It would cost more than is done while others wait.
+    TooCostly,
+    /// The token was guessed too often.
+    TooManyGuesses,
     /// Our fault.
     Internal,
     /// Too much at once; later it will do.
@@ -65,6 +70,8 @@ impl ErrorKind {
             ErrorKind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             ErrorKind::UnsupportedType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             ErrorKind::Misdirected => StatusCode::MISDIRECTED_REQUEST,
+            ErrorKind::TooCostly => StatusCode::UNPROCESSABLE_ENTITY,
+            ErrorKind::TooManyGuesses => StatusCode::TOO_MANY_REQUESTS,
             ErrorKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             ErrorKind::Busy | ErrorKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             ErrorKind::TimedOut => StatusCode::GATEWAY_TIMEOUT,
@@ -83,6 +90,8 @@ impl ErrorKind {
             ErrorKind::TooLarge => "too_large",
             ErrorKind::UnsupportedType => "unsupported_type",
             ErrorKind::Misdirected => "misdirected",
+            ErrorKind::TooCostly => "too_costly",
+            ErrorKind::TooManyGuesses => "too_many_guesses",
             ErrorKind::Internal => "internal",
             ErrorKind::Busy => "busy",
             ErrorKind::Unavailable => "unavailable",
@@ -101,6 +110,7 @@ impl ErrorKind {
             StatusCode::PAYLOAD_TOO_LARGE => ErrorKind::TooLarge,
             StatusCode::UNSUPPORTED_MEDIA_TYPE => ErrorKind::UnsupportedType,
             StatusCode::MISDIRECTED_REQUEST => ErrorKind::Misdirected,
+            StatusCode::TOO_MANY_REQUESTS => ErrorKind::TooManyGuesses,
             StatusCode::SERVICE_UNAVAILABLE => ErrorKind::Unavailable,
             StatusCode::GATEWAY_TIMEOUT => ErrorKind::TimedOut,
             status if status.is_server_error() => ErrorKind::Internal,
@@ -122,12 +132,15 @@ pub struct ServeError {
     kind: ErrorKind,
     message: String,
     hint: Option<String>,
+    /// Seconds until it is worth another try.
+    retry: Option<u64>,
 }
 
 impl ServeError {
     /// Of a kind, with what happened in one line.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> ServeError {
-        ServeError { kind, message: message.into(), hint: None }
+        let retry = matches!(kind, ErrorKind::Busy | ErrorKind::Unavailable).then_some(1);
+        ServeError { kind, message: message.into(), hint: None, retry }
     }
 
     /// The request makes no sense.
@@ -142,13 +155,23 @@ impl ServeError {
 
     /// Our fault. The cause goes to the log; whoever asked learns no paths of this machine.
     pub fn internal(cause: impl fmt::Display) -> ServeError {
-        tracing::error!(%cause, "a request failed");
+        // Who does not want to know any more is nobody's fault.
+        if onionskin_store::cancel::check().is_err() {
+            tracing::debug!(%cause, "a request was given up");
+        } else {
+            tracing::error!(%cause, "a request failed");
+        }
         ServeError::new(ErrorKind::Internal, "something went wrong in the server; its log says what")
     }
 
     /// Adds what to try.
     pub fn hint(self, hint: impl Into<String>) -> ServeError {
         ServeError { hint: Some(hint.into()), ..self }
+    }
+
+    /// Says when it is worth another try.
+    pub fn retry_after(self, wait: Duration) -> ServeError {
+        ServeError { retry: Some(wait.as_secs_f64().ceil() as u64), ..self }
     }
 
     /// What kind of mistake it is.
@@ -161,8 +184,8 @@ impl IntoResponse for ServeError {
     /// A response without a body; `shape` writes it.
     fn into_response(self) -> Response {
         let mut response = self.kind.status().into_response();
-        if matches!(self.kind, ErrorKind::Busy | ErrorKind::Unavailable) {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        if let Some(seconds) = self.retry {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if self.kind == ErrorKind::Unauthorised {
             let challenge = HeaderValue::from_static("Bearer realm=\"onionskin\"");

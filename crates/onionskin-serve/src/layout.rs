@@ -117,6 +117,9 @@ impl Chrome {
 #[derive(Debug)]
 pub struct Page<T>(pub T);
 
+/// A page, or why there is none.
+pub(crate) type Rendered<T> = Result<Page<T>, ServeError>;
+
 impl<T: Template> IntoResponse for Page<T> {
     fn into_response(self) -> Response {
         match self.0.render() {

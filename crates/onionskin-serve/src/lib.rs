@@ -23,16 +23,16 @@
 //!
 //! async fn thing(State(state): State<AppState>, Path(id): Path<u32>) -> Result<Page<Thing>, ServeError> {
 //!     let working = state.clone();
-//!     let name = state.work(move || find(&working, id)).await??;      // Err(ServeError::not_found("...")) is a page, too
+//!     let name = state.work(Lane::Search, move || find(&working, id)).await??;      // Err(ServeError::not_found("...")) is a page, too
 //!     Ok(Page(Thing { chrome: Chrome::new(&state, Section::Clusters, &name), name }))
 //! }
 //! ```
 //!
 //! and merge its router in `pages.rs`. Addresses of crawled pages are shown by the macro `crawled`
 //! of `macros.html`, which makes links of http and https only. Whatever reads files or computes for
-//! more than a moment goes through [`AppState::work`]. The policy forbids scripts and styles in
-//! pages: both belong into `assets/`. A form with `data-live="#id"` sends itself while somebody
-//! types, and the element of that id is replaced by that of the answer.
+//! more than a moment goes through [`AppState::work`], in the [`Lane`] of its kind. The policy
+//! forbids scripts and styles in pages: both belong into `assets/`. A form with `data-live="#id"`
+//! sends itself while somebody types, and the element of that id is replaced by that of the answer.
 //!
 //! # A route of the API
 //!
@@ -46,11 +46,13 @@
 mod api;
 mod assets;
 pub mod auth;
+mod beneath;
 mod config;
 mod connections;
 mod curve;
 mod error;
 pub mod headers;
+mod lanes;
 mod layout;
 pub mod library;
 mod limits;
@@ -65,6 +67,7 @@ mod view;
 
 pub use config::{Config, Limits};
 pub use error::{ErrorKind, ServeError};
+pub use lanes::Lane;
 pub use layout::{Chrome, NavItem, Page, Section, crawled_href, grouped};
 pub use limits::{BoundedBody, Room};
 pub use metrics::Metrics;

@@ -4,11 +4,13 @@ mod selection;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use onionskin::Progress;
 use onionskin::avoid::{Alternate, AvoidParams, AvoidReport, Why, alternate, avoid};
-use onionskin::explain::{Comparison, DocRef, ExplainError, ExplainParams, Explanation, explain};
+use onionskin::explain::{
+    Comparison, DocRef, ExplainError, ExplainLimits, ExplainParams, Explanation, explain,
+};
 use onionskin::scan::texts::{LostInput, TextsParams};
 use onionskin_core::{CollectionId, DocId, Recipe};
 use onionskin_search::{BuildParams, Copies, Index, Query, Results, Role, SearchError, SearchParams};
@@ -34,6 +36,23 @@ pub struct LibraryParams {
     pub reindex: bool,
     /// Memory for all of it.
     pub memory: MemoryBudget,
+    /// What comparing two documents may cost.
+    pub compared: ExplainLimits,
+}
+
+impl LibraryParams {
+    /// The memory that serving this atlas takes at least, by the rows of its tables and by whether
+    /// the full-text index has to be made. Reads the manifest only.
+    pub fn least_memory(&self) -> Result<MemoryBudget, SearchError> {
+        let atlas = Atlas::open(&self.atlas)?;
+        let copies = MemoryBudget::from_bytes(Copies::bytes(&atlas).saturating_mul(2));
+        let is_made = self.reindex || Index::open(&atlas, self.index.as_deref()).is_err();
+        let index = if is_made { BuildParams::LEAST_MEMORY } else { LibraryParams::LEAST_MEMORY };
+        Ok(copies.max(index))
+    }
+
+    /// Of any atlas whose index is there, as measured.
+    const LEAST_MEMORY: MemoryBudget = MemoryBudget::from_mib(48);
 }
 
 /// Bytes of an answer that is remembered, about: ten results with their snippets.
@@ -49,7 +68,7 @@ pub struct Library {
     recipe: Option<Recipe>,
     lost: Vec<LostInput>,
     /// What the next crawl can skip, made when it is first asked for.
-    avoid: OnceLock<Result<Arc<AvoidReport>, String>>,
+    avoid: Mutex<Option<Arc<AvoidReport>>>,
     remembered: Mutex<lru::LruCache<(Query, SearchParams), Arc<Results>>>,
 }
 
@@ -78,7 +97,7 @@ impl Library {
             links,
             recipe,
             lost: built.map(|built| built.lost).unwrap_or_default(),
-            avoid: OnceLock::new(),
+            avoid: Mutex::default(),
             remembered: Mutex::new(lru::LruCache::new(most)),
         })
     }
@@ -111,7 +130,7 @@ impl Library {
     /// Searches; the same question is answered from memory.
     pub fn search(&self, query: &Query, params: &SearchParams) -> Result<Arc<Results>, SearchError> {
         let key = (query.clone(), params.clone());
-        let remembered = || self.remembered.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(results) = remembered().get(&key) {
             return Ok(Arc::clone(results));
         }
@@ -129,6 +148,7 @@ impl Library {
             b: DocRef::Doc(b),
             base: self.params.base.clone(),
             pdf_worker: self.params.pdf_worker.clone(),
+            limits: Some(self.params.compared),
         };
         explain(&params)
     }
@@ -137,7 +157,9 @@ impl Library {
     pub fn compare_stored(&self, a: DocId, b: DocId) -> Result<Option<Comparison>, SearchError> {
         let text = |doc| Ok::<_, SearchError>(self.index.page(doc)?.and_then(|page| page.text));
         Ok(match (text(a)?, text(b)?, &self.recipe) {
-            (Some(a), Some(b), Some(recipe)) => Some(Comparison::new(a, b, recipe)),
+            (Some(a), Some(b), Some(recipe)) => {
+                Some(Comparison::within(a, b, recipe, Some(&self.params.compared)))
+            }
             _ => None,
         })
     }
@@ -194,14 +216,16 @@ impl Library {
     }
 
     /// What the next crawl can skip; made when it is first asked for, which takes a pass over the
-    /// documents.
+    /// documents. Who asks meanwhile waits for it. What failed or was given up is tried again.
     pub fn avoid(&self) -> Result<Arc<AvoidReport>, String> {
-        let make = || {
-            let mut params = AvoidParams::new(self.params.atlas.clone());
-            params.memory = self.params.memory.share(1, 4);
-            avoid(&params).map(Arc::new).map_err(|error| error.to_string())
-        };
-        self.avoid.get_or_init(make).clone()
+        let mut made = self.avoid.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(report) = &*made {
+            return Ok(Arc::clone(report));
+        }
+        let mut params = AvoidParams::new(self.params.atlas.clone());
+        params.memory = self.params.memory.share(1, 4);
+        let report = Arc::new(avoid(&params).map_err(|error| error.to_string())?);
+        Ok(Arc::clone(made.insert(report)))
     }
 }
 

@@ -11,10 +11,13 @@ use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
+use hyper::body::Body as HttpBody;
 use serde::de::DeserializeOwned;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use crate::auth::Caller;
+use crate::connections::Connection;
 use crate::error::{ErrorKind, ServeError};
 use crate::state::{AppState, BODY_UNIT, Busy};
 
@@ -112,55 +115,108 @@ impl FromRequest<AppState> for BoundedBody {
     type Rejection = ServeError;
 
     async fn from_request(request: Request, state: &AppState) -> Result<BoundedBody, ServeError> {
-        let limits = state.limits();
-        let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default();
-        let kind = kind.trim().to_ascii_lowercase();
-        let mut room: Option<OwnedSemaphorePermit> = None;
-        let mut bytes = Vec::new();
-        let deadline = Instant::now() + limits.body_time;
-        let mut body = request.into_body();
-        loop {
-            let frame = match timeout_at(deadline, body.frame()).await {
-                Ok(Some(Ok(frame))) => frame,
-                Ok(None) => break,
-                Ok(Some(Err(_))) => return Err(ServeError::bad_request("the body ended too early")),
-                Err(_) => {
-                    let limit = limits.body_time.as_secs_f64();
-                    let message = format!("the body took longer than {limit} seconds");
-                    return Err(ServeError::new(ErrorKind::SlowBody, message));
-                }
-            };
-            let Ok(data) = frame.into_data() else { continue };
-            if bytes.len() + data.len() > limits.body_bytes {
-                drop(bytes);
-                discard(body, limits.body_bytes, deadline).await;
-                let message = format!("the body has more than {} bytes", limits.body_bytes);
-                return Err(
-                    ServeError::new(ErrorKind::TooLarge, message).hint("send fewer documents at a time")
-                );
-            }
-            // Room is taken as bytes arrive, not as they are announced: announcing costs nothing.
-            // When there is none left, who comes last is sent away, so that nobody waits for room
-            // that only they themselves could free.
-            let needed = (bytes.len() + data.len()).div_ceil(BODY_UNIT);
-            let had = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-            if needed > had {
-                let more = (needed - had).max(had).min(limits.body_bytes.div_ceil(BODY_UNIT) - had);
-                let Ok(more) = Arc::clone(state.bodies()).try_acquire_many_owned(more as u32) else {
-                    drop((bytes, room));
-                    discard(body, limits.body_bytes, deadline).await;
-                    return Err(Busy.into());
-                };
-                match &mut room {
-                    Some(room) => room.merge(more),
-                    None => room = Some(more),
-                }
-            }
-            bytes.extend_from_slice(&data);
-        }
-        Ok(BoundedBody { bytes, kind, room: Room { _permit: room } })
+        let most = state.limits().body_bytes;
+        // Strangers have room of their own, so that they never take that of those who know the
+        // token.
+        let pool = if is_trusted(&request) { state.bodies() } else { state.open_bodies() };
+        let hint = "send fewer documents at a time";
+        read(request, state, most, Some(pool)).await.map_err(|error| match error.kind() {
+            ErrorKind::TooLarge => error.hint(hint),
+            _ => error,
+        })
     }
+}
+
+/// The body of a form with one short field, from somebody who has shown nothing yet.
+#[derive(Debug)]
+pub(crate) struct SmallBody(pub BoundedBody);
+
+impl FromRequest<AppState> for SmallBody {
+    type Rejection = ServeError;
+
+    async fn from_request(request: Request, state: &AppState) -> Result<SmallBody, ServeError> {
+        read(request, state, state.limits().sign_in_bytes, None).await.map(SmallBody)
+    }
+}
+
+fn is_trusted(request: &Request) -> bool {
+    request.extensions().get::<Caller>().is_some_and(Caller::is_trusted)
+}
+
+/// Reads a body of at most so many bytes. A small one takes no room of a pool: there are no more of
+/// them than connections.
+async fn read(
+    request: Request,
+    state: &AppState,
+    most: usize,
+    pool: Option<&Arc<Semaphore>>,
+) -> Result<BoundedBody, ServeError> {
+    let limits = state.limits();
+    let kind = request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default();
+    let kind = kind.trim().to_ascii_lowercase();
+    // Strangers who are slow make room for others.
+    let connection = request.extensions().get::<Arc<Connection>>().filter(|_| !is_trusted(&request));
+    let _awaiting = connection.map(Connection::awaiting_body);
+    let deadline = Instant::now() + limits.body_time;
+    let mut room: Option<OwnedSemaphorePermit> = None;
+    let mut bytes = Vec::new();
+    let mut body = request.into_body();
+    let too_large = || ServeError::new(ErrorKind::TooLarge, format!("the body has more than {most} bytes"));
+    if HttpBody::size_hint(&body).lower() > most as u64 {
+        discard(body, most, deadline).await;
+        return Err(too_large());
+    }
+    loop {
+        let frame = match timeout_at(deadline, body.frame()).await {
+            Ok(Some(Ok(frame))) => frame,
+            Ok(None) => break,
+            Ok(Some(Err(_))) => return Err(ServeError::bad_request("the body ended too early")),
+            Err(_) => {
+                let limit = limits.body_time.as_secs_f64();
+                let message = format!("the body took longer than {limit} seconds");
+                return Err(ServeError::new(ErrorKind::SlowBody, message));
+            }
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        if bytes.len() + data.len() > most {
+            drop((bytes, room));
+            discard(body, most, deadline).await;
+            return Err(too_large());
+        }
+        if let Some(pool) = pool
+            && !take_room(pool, &mut room, bytes.len() + data.len(), most)
+        {
+            drop((bytes, room));
+            discard(body, most, deadline).await;
+            return Err(Busy.into());
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(BoundedBody { bytes, kind, room: Room { _permit: room } })
+}
+
+/// Takes room for a body that has grown to so many bytes. Room is taken as bytes arrive, not as
+/// they are announced: announcing costs nothing. When there is none left, who comes last is sent
+/// away, so that nobody waits for room that only they themselves could free.
+fn take_room(
+    pool: &Arc<Semaphore>,
+    room: &mut Option<OwnedSemaphorePermit>,
+    bytes: usize,
+    most: usize,
+) -> bool {
+    let needed = bytes.div_ceil(BODY_UNIT);
+    let had = room.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+    if needed <= had {
+        return true;
+    }
+    let more = (needed - had).max(had).min(most.div_ceil(BODY_UNIT) - had);
+    let Ok(more) = Arc::clone(pool).try_acquire_many_owned(more as u32) else { return false };
+    match room {
+        Some(room) => room.merge(more),
+        None => *room = Some(more),
+    }
+    true
 }
 
 /// Reads some of what is not wanted. Closing a connection while the other side still sends makes it

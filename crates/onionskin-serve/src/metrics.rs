@@ -49,6 +49,8 @@ pub(crate) enum Refusal {
     busy,
     too_large,
     unauthorised,
+    guessed,
+    too_costly,
     misdirected,
     slow,
     timed_out,
@@ -60,6 +62,8 @@ impl Refusal {
             ErrorKind::Busy => Some(Refusal::busy),
             ErrorKind::TooLarge => Some(Refusal::too_large),
             ErrorKind::Unauthorised | ErrorKind::Forbidden => Some(Refusal::unauthorised),
+            ErrorKind::TooManyGuesses => Some(Refusal::guessed),
+            ErrorKind::TooCostly => Some(Refusal::too_costly),
             ErrorKind::Misdirected => Some(Refusal::misdirected),
             ErrorKind::SlowBody => Some(Refusal::slow),
             ErrorKind::TimedOut => Some(Refusal::timed_out),
@@ -146,12 +150,9 @@ impl Metrics {
             "Requests answered, by route and status",
             metrics.requests.clone(),
         );
-        registry.register_with_unit(
-            "http_request_duration",
-            "From the headers of a request to the beginning of its answer",
-            Unit::Seconds,
-            metrics.durations.clone(),
-        );
+        let answering = "From the headers of a request to the beginning of its answer";
+        let durations = metrics.durations.clone();
+        registry.register_with_unit("http_request_duration", answering, Unit::Seconds, durations);
         registry.register("http_requests_in_flight", "Requests not yet answered", metrics.in_flight.clone());
         registry.register("connections_open", "Open connections", metrics.connections.clone());
         registry.register("connections_accepted", "Connections accepted", metrics.accepted.clone());
@@ -161,11 +162,12 @@ impl Metrics {
         registry.register("seen_added", "Documents added", metrics.seen_added.clone());
         registry.register("seen_removed", "Documents removed", metrics.seen_removed.clone());
         registry.register("seen_commits", "Batches made safe", metrics.seen_syncs.clone());
+        let commits = metrics.seen_commit.clone();
         registry.register_with_unit(
             "seen_commit_duration",
             "Time to make a batch safe",
             Unit::Seconds,
-            metrics.seen_commit.clone(),
+            commits,
         );
         registry.register("seen_documents", "Documents in the index", metrics.seen_documents.clone());
         Metrics { registry: std::sync::Mutex::new(registry), ..metrics }

@@ -31,7 +31,7 @@ use tokio::sync::watch;
 use tokio::time::{Sleep, sleep};
 use tower::Service;
 
-use crate::auth::Auth;
+use crate::auth::{Auth, Peer};
 use crate::config::Config;
 use crate::connections::{BusyBody, Connection, Connections};
 use crate::state::{AppState, StateError};
@@ -187,8 +187,8 @@ pub async fn serve(listener: TcpListener, router: Router, state: &AppState, mut 
             accepted = listener.accept() => accepted,
             () = until(&mut stop, Stop::Soon) => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // A connection that was reset while it waited is none of our business. Without
                 // descriptors, those who have one finish first.
@@ -223,9 +223,11 @@ pub async fn serve(listener: TcpListener, router: Router, state: &AppState, mut 
             connection: Arc::clone(&connection),
         };
         let marking = (Arc::clone(&connection), router.clone());
-        let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
             let (connection, mut router) = marking.clone();
             let busy = connection.busy();
+            request.extensions_mut().insert(Peer(peer));
+            request.extensions_mut().insert(connection);
             async move {
                 let answer = router.call(request).await?;
                 Ok::<_, Infallible>(answer.map(|body| BusyBody::new(body, busy)))

@@ -1,17 +1,21 @@
 //! What handlers share.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use onionskin::explain::ExplainLimits;
 use onionskin::{Progress, Quiet};
 use onionskin_search::SearchError;
+use onionskin_store::MemoryBudget;
+use onionskin_store::cancel::{self, Cancel};
 use tokio::sync::Semaphore;
 
 use crate::api::ApiDocument;
-use crate::auth::{Auth, AuthError};
+use crate::auth::{Auth, AuthError, CLIENT};
+use crate::beneath;
 use crate::config::{Config, Limits};
 use crate::error::{ErrorKind, ServeError};
+use crate::lanes::{Lane, Lanes};
 use crate::library::{Library, LibraryParams};
 use crate::metrics::Metrics;
 use crate::seen::{SeenService, StartError as SeenStartError};
@@ -23,6 +27,14 @@ pub enum StateError {
     /// Nothing to serve.
     #[error("nothing to serve: give an atlas, an index of seen documents, or both")]
     Nothing,
+    /// The memory is too little for what is to be served.
+    #[error("serving this needs {needed} of memory, and {budget} is given")]
+    Memory {
+        /// How much it needs.
+        needed: MemoryBudget,
+        /// How much there is.
+        budget: MemoryBudget,
+    },
     /// The atlas is no good.
     #[error(transparent)]
     Atlas(#[from] SearchError),
@@ -57,10 +69,12 @@ struct Inner {
     seen: Option<SeenService>,
     serving: String,
     /// The threads that work.
-    threads: Arc<Semaphore>,
-    waiting: AtomicUsize,
-    /// Room for bodies, in units of [`BODY_UNIT`] bytes.
+    lanes: Lanes,
+    compared: ExplainLimits,
+    /// Room for bodies, in units of [`BODY_UNIT`] bytes: of those who know the token, and of
+    /// strangers.
     bodies: Arc<Semaphore>,
+    open_bodies: Arc<Semaphore>,
     /// Set when the routes are known.
     api: OnceLock<ApiDocument>,
 }
@@ -84,6 +98,7 @@ impl AppState {
         let metrics = Metrics::new();
         let both = config.atlas.is_some() && config.seen.is_some();
         let memory = if both { config.memory.split(2) } else { config.memory };
+        let (comparing, compared) = comparing(&config, memory);
         let library = match &config.atlas {
             None => None,
             Some(atlas) => {
@@ -94,7 +109,14 @@ impl AppState {
                     index: config.index.clone(),
                     reindex: config.reindex,
                     memory,
+                    compared,
                 };
+                let needed = params.least_memory()?;
+                if memory < needed {
+                    let parts = if both { 2 } else { 1 };
+                    let needed = MemoryBudget::from_mib((needed.bytes() * parts).div_ceil(1 << 20));
+                    return Err(StateError::Memory { needed, budget: config.memory });
+                }
                 Some(Arc::new(Library::open(params, progress)?))
             }
         };
@@ -108,6 +130,7 @@ impl AppState {
         let name = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).display().to_string();
         parts.extend(config.atlas.as_ref().map(|path| format!("atlas {}", name(path))));
         parts.extend(config.seen.as_ref().map(|path| format!("index of seen documents {}", name(path))));
+        let [bodies, open_bodies] = room_for_bodies(&config);
         let serving = format!("{} · onionskin {}", parts.join(", "), env!("CARGO_PKG_VERSION"));
         Ok(AppState(Arc::new(Inner {
             auth,
@@ -115,9 +138,10 @@ impl AppState {
             library,
             seen,
             serving,
-            threads: Arc::new(Semaphore::new(config.threads.max(1))),
-            waiting: AtomicUsize::new(0),
-            bodies: Arc::new(Semaphore::new(config.limits.all_body_bytes / BODY_UNIT)),
+            lanes: Lanes::new(config.threads, comparing, config.limits.queue),
+            compared,
+            bodies,
+            open_bodies,
             api: OnceLock::new(),
             config,
         })))
@@ -157,9 +181,8 @@ impl AppState {
 
     /// Whether the atlas has a report.
     pub fn has_report(&self) -> bool {
-        let report =
-            |library: &Arc<Library>| library.atlas().dir().join("report").join("report.html").is_file();
-        self.0.library.as_ref().is_some_and(report)
+        let names = |library: &Arc<Library>| beneath::names(library.atlas().dir(), Path::new("report"));
+        self.0.library.as_ref().is_some_and(|library| names(library).iter().any(|name| name == "report.html"))
     }
 
     /// The index of seen documents, if one is served.
@@ -176,31 +199,50 @@ impl AppState {
         &self.0.bodies
     }
 
+    pub(crate) fn open_bodies(&self) -> &Arc<Semaphore> {
+        &self.0.open_bodies
+    }
+
+    /// What is compared while others wait.
+    pub fn compared(&self) -> &ExplainLimits {
+        &self.0.compared
+    }
+
     pub(crate) fn api(&self) -> &OnceLock<ApiDocument> {
         &self.0.api
     }
 
-    /// Runs something that computes or reads files, on a thread that may block. At most `threads`
-    /// of them run at a time and `queue` wait; more are refused. When the caller goes away the work
-    /// goes on, and its thread is taken until it ends. A panic in it is one of the handler.
-    pub async fn work<T, F>(&self, work: F) -> Result<T, Busy>
+    /// Runs something that reads the atlas, as [`AppState::work`] does.
+    pub async fn read<T, F>(&self, lane: Lane, read: F) -> Result<T, ServeError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Library) -> Result<T, ServeError> + Send + 'static,
+    {
+        let library = Arc::clone(self.library()?);
+        self.work(lane, move || read(&library)).await?
+    }
+
+    /// Runs something that computes or reads files, on a thread that may block. The threads of a
+    /// lane work one each, clients take turns, and who finds `queue` waiting is refused. When the
+    /// caller goes away or has been told that it took too long, the work is told to stop: tables
+    /// and texts ask at every block ([`cancel`]). Its thread is taken until it has ended. A panic
+    /// in it is one of the handler.
+    pub async fn work<T, F>(&self, lane: Lane, work: F) -> Result<T, Busy>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,
     {
-        let threads = Arc::clone(&self.0.threads);
-        let permit = match Arc::clone(&threads).try_acquire_owned() {
-            Ok(permit) => permit,
-            Err(_) => {
-                let _place = Place::in_queue(&self.0.waiting, self.limits().queue).ok_or(Busy)?;
-                threads.acquire_owned().await.map_err(|_| Busy)?
-            }
-        };
+        let client = CLIENT.try_with(|client| *client).unwrap_or_default();
+        let turn = self.0.lanes.of(lane).turn(client).await?;
+        let wanted = Wanted::default();
+        let stop = wanted.0.clone();
         let done = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
-            work()
+            let _turn = turn;
+            cancel::with(&stop, work)
         });
-        match done.await {
+        let done = done.await;
+        drop(wanted);
+        match done {
             Ok(value) => Ok(value),
             Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             Err(_) => Err(Busy),
@@ -208,18 +250,34 @@ impl AppState {
     }
 }
 
-/// A place in the queue, given back when dropped: also when who waits goes away.
-struct Place<'a>(&'a AtomicUsize);
+/// As long as it lives, somebody waits for the work.
+#[derive(Default)]
+struct Wanted(Cancel);
 
-impl Place<'_> {
-    fn in_queue(waiting: &AtomicUsize, most: usize) -> Option<Place<'_>> {
-        let place = Place(waiting);
-        (waiting.fetch_add(1, Ordering::AcqRel) < most).then_some(place)
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.cancel();
     }
 }
 
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
+/// How many comparisons run at a time, and what each may cost: together a part of the memory.
+/// Half of the threads, so that they do not take the processors of what is quick either.
+fn comparing(config: &Config, memory: MemoryBudget) -> (usize, ExplainLimits) {
+    let memory = memory.share(3, 16).bytes();
+    let wanted = ExplainLimits::of_words(config.limits.compared_words);
+    let possible = ExplainLimits::within(memory);
+    let each = if possible.words < wanted.words { possible } else { wanted };
+    let at_a_time = usize::try_from(memory / each.memory().max(1)).unwrap_or(usize::MAX);
+    (at_a_time.clamp(1, (config.threads / 2).max(1)), each)
+}
+
+/// Room for the bodies of those who know the token, and for those of strangers: a fourth, but one
+/// body of the largest size. Without a token everybody is a stranger, and has all of it.
+fn room_for_bodies(config: &Config) -> [Arc<Semaphore>; 2] {
+    let limits = &config.limits;
+    let one = limits.body_bytes + 64 * BODY_UNIT;
+    let all = limits.all_body_bytes.min(config.memory.share(1, 2).len().max(2 * one));
+    let strangers = if config.token.is_some() { (all / 4).max(one) } else { all };
+    let trusted = all.saturating_sub(strangers).max(one);
+    [trusted, strangers].map(|bytes| Arc::new(Semaphore::new(bytes.min(all) / BODY_UNIT)))
 }

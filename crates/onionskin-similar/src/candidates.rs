@@ -15,21 +15,35 @@
 //! 3): but only of those features that anybody else has, which for most documents are none. Where
 //! C(k, r) is large, pairs are counted instead.
 //!
-//! **A crowded bucket costs linear work.** Up to [`CROWD`] members all are paired with all. Beyond
-//! that a member is paired with the smallest of the bucket, and of those that agree with it in one
-//! more feature with the smallest and with the one before it.
+//! **The work is bounded.** A bucket of m members has m(m-1)/2 pairs, and a page that a million
+//! sites have would make half a billion of them a thousand times over. Buckets of at most [`CROWD`]
+//! members are paired all with all at once. Larger ones are put aside while the others are paired
+//! and their sizes are counted. Then it is known up to which size all pairs of all buckets fit into
+//! [`PAIRS_PER_DOCUMENT`] on average, and buckets up to that size are paired all with all too. Only
+//! a bucket beyond it is a *crowd*, and costs linear work: a member is paired with the smallest of
+//! the bucket, and of those that agree with it in one more feature with the smallest and with the
+//! one before it. The limit depends on the documents alone, never on memory.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
 use onionskin_core::scramble;
 use onionskin_core::{DocId, FeatureFilter};
+use onionskin_store::IoError;
+use onionskin_store::raw::{RawRecords, RawWriter};
 use onionskin_store::sort::{SortParams, SortedStream, Sorter};
+use onionskin_store::storage::Disk;
 use serde::{Deserialize, Serialize};
 
 use crate::{Resources, SimilarError};
 
-/// Members of a bucket that are paired all with all.
-pub const CROWD: usize = 32;
+/// Members of a bucket that are paired all with all, however many such buckets there are.
+pub const CROWD: u64 = 32;
+/// Pairs of bucket members that are looked at, per document, before larger buckets are crowds. A
+/// pair at the threshold meets in five to ten buckets, so that these are at least 50 neighbours.
+pub const PAIRS_PER_DOCUMENT: u64 = 512;
+/// The same for all documents together where they are few.
+pub const LEAST_PAIRS: u64 = 1 << 20;
 /// Shades of a crowded bucket that are told apart; members of others are paired with the smallest
 /// only.
 pub const MOST_SHADES: usize = 4096;
@@ -46,8 +60,14 @@ pub struct CandidateStats {
     pub buckets: u64,
     /// Those of them that were too full for all pairs.
     pub crowded_buckets: u64,
-    /// Members of the fullest of these.
+    /// Members of the fullest bucket.
     pub largest_bucket: u64,
+    /// Members of a bucket up to which all pairs were looked at.
+    #[serde(default)]
+    pub crowd_limit: u64,
+    /// Different pairs that met.
+    #[serde(default)]
+    pub met: u64,
     /// Bytes that sorting wrote to disk.
     pub spilled_bytes: u64,
 }
@@ -161,12 +181,10 @@ impl FeatureJoin {
         drop(shared);
         let meetings = meetings.finish()?;
         if filter.r() == 1 {
-            let spilled = pair_buckets(meetings, &mut stats, |a, b, _| candidate(a, b))?;
-            stats.spilled_bytes += spilled;
+            pair_buckets(meetings, &resources, &mut stats, |a, b, _| candidate(a, b))?;
         } else if combinations(filter.k(), filter.r()) <= MOST_SUPER_FEATURES {
             let meetings = super_features(meetings, filter, &resources, &mut stats)?;
-            let spilled = pair_buckets(meetings, &mut stats, |a, b, _| candidate(a, b))?;
-            stats.spilled_bytes += spilled;
+            pair_buckets(meetings, &resources, &mut stats, |a, b, _| candidate(a, b))?;
         } else {
             count_pairs(meetings, filter, &resources, &mut stats, candidate)?;
         }
@@ -292,10 +310,9 @@ fn count_pairs(
 ) -> Result<(), SimilarError> {
     let mut pairs =
         Sorter::<(DocId, DocId)>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 4)))?;
-    let spilled = pair_buckets(meetings, stats, |a, b, crowded| {
+    pair_buckets(meetings, resources, stats, |a, b, crowded| {
         if crowded { candidate(a, b) } else { Ok(pairs.push((a.min(b), a.max(b)))?) }
     })?;
-    stats.spilled_bytes += spilled;
     let pairs = pairs.finish()?;
     stats.spilled_bytes += pairs.stats().spilled_bytes;
     let mut current = None;
@@ -313,67 +330,172 @@ fn count_pairs(
     Ok(())
 }
 
+/// Members of a bucket up to which all pairs are looked at: the largest for which the pairs of all
+/// buckets up to it stay within the bound. `sizes` tells how many buckets there are of each size
+/// above [`CROWD`], `pairs` how many pairs the smaller ones have.
+pub fn crowd_limit(sizes: &BTreeMap<u64, u64>, pairs: u64, documents: u64) -> u64 {
+    let bound = documents.saturating_mul(PAIRS_PER_DOCUMENT).max(LEAST_PAIRS);
+    let mut pairs = pairs;
+    let within = sizes.iter().take_while(|(size, buckets)| {
+        pairs = pairs.saturating_add(pairs_of(**size).saturating_mul(**buckets));
+        pairs <= bound
+    });
+    within.last().map_or(CROWD, |(size, _)| (*size).max(CROWD))
+}
+
+/// Pairs of so many members.
+pub fn pairs_of(members: u64) -> u64 {
+    members.saturating_mul(members.saturating_sub(1)) / 2
+}
+
+fn all_pairs(
+    members: &[Meeting],
+    pair: &mut impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
+) -> Result<(), SimilarError> {
+    for (i, (_, b, _)) in members.iter().enumerate() {
+        for (_, a, _) in &members[..i] {
+            pair(*a, *b, false)?;
+        }
+    }
+    Ok(())
+}
+
+/// Pairs the members of every bucket; says of each pair whether it is one of a crowd.
+fn pair_buckets(
+    meetings: SortedStream<Meeting>,
+    resources: &Resources,
+    stats: &mut CandidateStats,
+    mut pair: impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
+) -> Result<(), SimilarError> {
+    stats.spilled_bytes += meetings.stats().spilled_bytes;
+    let mut aside = Aside::new(resources);
+    let mut pairs = 0;
+    let mut few: Vec<Meeting> = Vec::with_capacity(CROWD as usize);
+    let mut members = 0;
+    let mut of = None;
+    let mut close = |members: u64, few: &mut Vec<Meeting>, aside: &mut Aside| {
+        stats.buckets += u64::from(members > 1);
+        if members > 1 {
+            stats.largest_bucket = stats.largest_bucket.max(members);
+        }
+        if members > CROWD {
+            *aside.sizes.entry(members).or_default() += 1;
+        } else {
+            pairs += pairs_of(members);
+        }
+        all_pairs(few, &mut pair)?;
+        few.clear();
+        Ok::<_, SimilarError>(())
+    };
+    for meeting in meetings {
+        let meeting = meeting?;
+        if of != Some(meeting.0) {
+            close(members, &mut few, &mut aside)?;
+            (of, members) = (Some(meeting.0), 0);
+        }
+        members += 1;
+        if members <= CROWD {
+            few.push(meeting);
+            continue;
+        }
+        for early in few.drain(..) {
+            aside.push(&early)?;
+        }
+        aside.push(&meeting)?;
+    }
+    close(members, &mut few, &mut aside)?;
+    let limit = crowd_limit(&aside.sizes, pairs, stats.documents);
+    stats.crowd_limit = limit;
+    stats.crowded_buckets = aside.sizes.range(limit + 1..).map(|(_, buckets)| buckets).sum();
+    let mut bucket = Bucket::new(limit);
+    let mut of = None;
+    aside.for_each(|meeting| {
+        if of != Some(meeting.0) {
+            bucket.close(&mut pair)?;
+            of = Some(meeting.0);
+        }
+        bucket.add(meeting, &mut pair)
+    })?;
+    bucket.close(&mut pair)
+}
+
+/// Buckets that are put aside until it is known which of them are crowds.
+struct Aside {
+    path: PathBuf,
+    file: Option<RawWriter>,
+    /// How many buckets there are of each size.
+    sizes: BTreeMap<u64, u64>,
+}
+
+impl Aside {
+    fn new(resources: &Resources) -> Aside {
+        Aside { path: resources.work_dir.join("large-buckets"), file: None, sizes: BTreeMap::new() }
+    }
+
+    fn push(&mut self, meeting: &Meeting) -> Result<(), SimilarError> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let dir = self.path.parent().unwrap_or(&self.path);
+                std::fs::create_dir_all(dir).map_err(|error| IoError::new("creating", dir, error))?;
+                none.insert(RawWriter::create::<Meeting>(&Disk, &self.path, "writing")?)
+            }
+        };
+        Ok(file.push(meeting)?)
+    }
+
+    fn for_each(self, mut take: impl FnMut(Meeting) -> Result<(), SimilarError>) -> Result<(), SimilarError> {
+        let Some(file) = self.file else { return Ok(()) };
+        file.finish(false)?;
+        for meeting in RawRecords::<Meeting>::new(vec![self.path.clone()]) {
+            take(meeting?)?;
+        }
+        std::fs::remove_file(&self.path).map_err(|error| IoError::new("removing", self.path, error).into())
+    }
+}
+
 /// A bucket while its members stream by, in ascending order of document.
-#[derive(Default)]
 struct Bucket {
+    /// More members than this are a crowd.
+    limit: u64,
     members: u64,
-    /// Shade and document of the members, as long as they are no crowd.
-    few: Vec<(u32, DocId)>,
+    /// The members, as long as they are no crowd.
+    few: Vec<Meeting>,
     /// The smallest document.
     smallest: DocId,
     /// For each shade the smallest document with it, and the last.
     shades: HashMap<u32, (DocId, DocId)>,
 }
 
-/// Pairs the members of every bucket; tells for each pair whether the bucket was crowded. Returns
-/// what sorting wrote to disk.
-fn pair_buckets(
-    meetings: SortedStream<Meeting>,
-    stats: &mut CandidateStats,
-    mut pair: impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
-) -> Result<u64, SimilarError> {
-    let spilled = meetings.stats().spilled_bytes;
-    let mut bucket = Bucket::default();
-    let mut of = None;
-    for meeting in meetings {
-        let (feature, doc, shade) = meeting?;
-        if of != Some(feature) {
-            bucket.close(stats, &mut pair)?;
-            of = Some(feature);
-        }
-        bucket.add(shade, doc, &mut pair)?;
-    }
-    bucket.close(stats, &mut pair)?;
-    Ok(spilled)
-}
-
 impl Bucket {
+    fn new(limit: u64) -> Bucket {
+        Bucket { limit, members: 0, few: Vec::new(), smallest: DocId::default(), shades: HashMap::new() }
+    }
+
     fn add(
         &mut self,
-        shade: u32,
-        doc: DocId,
+        meeting: Meeting,
         pair: &mut impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
     ) -> Result<(), SimilarError> {
         self.members += 1;
-        if self.members as usize <= CROWD {
-            self.few.push((shade, doc));
+        if self.members <= self.limit {
+            self.few.push(meeting);
             return Ok(());
         }
-        if self.members as usize == CROWD + 1 {
+        if self.members == self.limit + 1 {
             // Now it is a crowd: the members so far are treated as such.
             let so_far = std::mem::take(&mut self.few);
             self.smallest = so_far[0].1;
-            for (shade, doc) in so_far {
-                self.crowd(shade, doc, pair)?;
+            for early in so_far {
+                self.crowd(early, pair)?;
             }
         }
-        self.crowd(shade, doc, pair)
+        self.crowd(meeting, pair)
     }
 
     fn crowd(
         &mut self,
-        shade: u32,
-        doc: DocId,
+        (_, doc, shade): Meeting,
         pair: &mut impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
     ) -> Result<(), SimilarError> {
         pair(self.smallest, doc, true)?;
@@ -395,19 +517,9 @@ impl Bucket {
     /// Pairs what was no crowd, and makes room for the next bucket.
     fn close(
         &mut self,
-        stats: &mut CandidateStats,
         pair: &mut impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
     ) -> Result<(), SimilarError> {
-        stats.buckets += u64::from(self.members > 1);
-        stats.crowded_buckets += u64::from(self.members as usize > CROWD);
-        if self.members > 1 {
-            stats.largest_bucket = stats.largest_bucket.max(self.members);
-        }
-        for (i, (_, b)) in self.few.iter().enumerate() {
-            for (_, a) in &self.few[..i] {
-                pair(*a, *b, false)?;
-            }
-        }
+        all_pairs(&self.few, pair)?;
         self.members = 0;
         self.few.clear();
         self.shades.clear();

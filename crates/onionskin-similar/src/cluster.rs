@@ -17,7 +17,7 @@
 //!            pairs, or verification where there is no pair ─▶ resemblance to the centre ─▶ rows, cluster by cluster
 //! ```
 
-use onionskin_core::{ClusterId, DocId, Packed, Resemblance, SiteId};
+use onionskin_core::{ClusterId, DocId, Packed, Resemblance, SiteId, spelled};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::record;
 use onionskin_store::sort::{Record, SortParams, SortedStream, Sorter};
@@ -38,31 +38,15 @@ pub enum Clustering {
     Centred,
 }
 
-impl Clustering {
-    /// The word on the command line and in manifests.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Clustering::Transitive => "transitive",
-            Clustering::Centred => "centred",
-        }
-    }
-}
-
-impl std::fmt::Display for Clustering {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
+spelled!(Clustering, as_str: Transitive => "transitive", Centred => "centred");
 
 impl std::str::FromStr for Clustering {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Clustering, String> {
-        match word {
-            "transitive" => Ok(Clustering::Transitive),
-            "centred" | "centered" => Ok(Clustering::Centred),
-            _ => Err(format!("unknown clustering {word:?}; known are transitive, centred")),
-        }
+        let word = if word == "centered" { Clustering::Centred.as_str() } else { word };
+        Clustering::find(word)
+            .ok_or_else(|| format!("unknown clustering {word:?}; known are {}", Clustering::KNOWN))
     }
 }
 

@@ -111,21 +111,12 @@ pub enum SimilarError {
     Parameters(String),
 }
 
-macro_rules! boxed {
-    ($($variant:ident($inner:ty)),*) => {$(
-        impl From<$inner> for SimilarError {
-            fn from(error: $inner) -> SimilarError {
-                // Boxed, so that the many results on the way are small.
-                SimilarError::$variant(Box::new(error))
-            }
-        }
-    )*};
-}
-boxed!(
+onionskin_store::boxed_sources!(
+    SimilarError:
     Atlas(AtlasError),
     Table(TableError),
     Sort(SortError),
     Raw(RawError),
     Io(IoError),
-    Staging(StagingError)
+    Staging(StagingError),
 );

@@ -38,7 +38,7 @@ pub use overlap::{Engine, JoinStats, join};
 pub use sets::{Bits, ChunkSets, SetCursor, SetReader, SetSource};
 pub use stage::{
     ClusterSummary, FilterChoice, FoundRecord, IterationSummary, LevelRecord, ParagraphSummary, Reclustering,
-    Search, SearchRecord, SimilarParams, SimilarRecord, SimilarSummary, levels, recluster, similar,
+    Search, SearchRecord, Sift, SimilarParams, SimilarRecord, SimilarSummary, levels, recluster, similar,
 };
 pub use survivor::Survivor;
 pub use verify::{Candidates, SharedPair, VerifyStats, count_shared};

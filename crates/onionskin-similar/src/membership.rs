@@ -65,17 +65,7 @@ pub enum MembershipError {
     },
 }
 
-impl From<AtlasError> for MembershipError {
-    fn from(error: AtlasError) -> MembershipError {
-        MembershipError::Atlas(Box::new(error))
-    }
-}
-
-impl From<TableError> for MembershipError {
-    fn from(error: TableError) -> MembershipError {
-        MembershipError::Table(Box::new(error))
-    }
-}
+onionskin_store::boxed_sources!(MembershipError: Atlas(AtlasError), Table(TableError), Sort(SortError));
 
 impl From<SimilarError> for MembershipError {
     fn from(error: SimilarError) -> MembershipError {
@@ -84,12 +74,6 @@ impl From<SimilarError> for MembershipError {
             SimilarError::Atlas(error) => MembershipError::Atlas(error),
             other => MembershipError::Similar(Box::new(other)),
         }
-    }
-}
-
-impl From<SortError> for MembershipError {
-    fn from(error: SortError) -> MembershipError {
-        MembershipError::Sort(Box::new(error))
     }
 }
 

@@ -26,12 +26,12 @@ pub(crate) mod rarity;
 pub(crate) mod rounds;
 mod sort;
 
-use std::fmt;
 use std::str::FromStr;
 
+use onionskin_core::spelled;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bound, ChunkSets, Resources, SharedPair, SimilarError};
+use crate::{Bound, Candidates, ChunkSets, Resources, SharedPair, SimilarError, VerifyStats, count_shared};
 
 /// How to find the pairs. The answer is the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,32 +46,14 @@ pub enum Engine {
     Prefix,
 }
 
-impl Engine {
-    /// All of them.
-    pub const ALL: [Engine; 3] = [Engine::Sort, Engine::Iceberg, Engine::Prefix];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Engine::Sort => "sort",
-            Engine::Iceberg => "iceberg",
-            Engine::Prefix => "prefix",
-        }
-    }
-}
-
-impl fmt::Display for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+spelled!(Engine, name: Sort => "sort", Iceberg => "iceberg", Prefix => "prefix");
 
 impl FromStr for Engine {
     type Err = SimilarError;
 
     fn from_str(name: &str) -> Result<Engine, SimilarError> {
-        Engine::ALL.into_iter().find(|engine| engine.name() == name).ok_or_else(|| {
-            let known = Engine::ALL.map(Engine::name).join(", ");
+        Engine::find(name).ok_or_else(|| {
+            let known = Engine::KNOWN;
             SimilarError::Parameters(format!("there is no engine {name:?}\nhint: the engines are {known}"))
         })
     }
@@ -103,6 +85,35 @@ impl JoinStats {
     /// Notes what a step holds.
     fn hold(&mut self, bytes: u64) {
         self.peak_bytes = self.peak_bytes.max(bytes);
+    }
+}
+
+/// What an engine works on.
+#[derive(Clone, Copy)]
+struct Task<'a> {
+    sets: &'a ChunkSets,
+    documents: u64,
+    bound: Bound,
+    resources: &'a Resources,
+}
+
+/// Takes the pairs that are found.
+type Emit<'a> = &'a mut dyn FnMut(SharedPair) -> Result<(), SimilarError>;
+
+impl Task<'_> {
+    /// Counts what the candidates share, the last step of an engine that has candidates.
+    fn verify(
+        &self,
+        candidates: Candidates,
+        stats: &mut JoinStats,
+        emit: Emit<'_>,
+    ) -> Result<VerifyStats, SimilarError> {
+        let verified =
+            count_shared(self.sets, candidates, Some(self.bound), &self.resources.share(3, 4), emit)?;
+        stats.pairs = verified.verified;
+        stats.passes += verified.passes;
+        stats.spilled_bytes += verified.spilled_bytes;
+        Ok(verified)
     }
 }
 
@@ -139,10 +150,11 @@ pub fn join(
     resources: &Resources,
     emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
 ) -> Result<JoinStats, SimilarError> {
+    let task = Task { sets, documents, bound, resources };
     let stats = match engine {
-        Engine::Sort => sort::join(sets, bound, resources, emit),
-        Engine::Iceberg => iceberg::join(sets, documents, bound, resources, emit),
-        Engine::Prefix => prefix::join(sets, documents, bound, resources, emit),
+        Engine::Sort => sort::join(task, emit),
+        Engine::Iceberg => iceberg::join(task, emit),
+        Engine::Prefix => prefix::join(task, emit),
     }?;
     tracing::info!(
         engine = engine.name(),

@@ -1,12 +1,11 @@
 //! The chunk sets of documents, in ascending order of document, as often as they are wanted.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use onionskin_core::{Chunking, DocId, FingerprintSet};
 use onionskin_store::Atlas;
 use onionskin_store::schema::{ChunkingName, Table};
-use onionskin_store::table::ChunksReader;
+use onionskin_store::table::{ChunksReader, Input};
 
 use crate::SimilarError;
 
@@ -54,7 +53,7 @@ pub struct ChunkSets {
 
 #[derive(Clone, Debug)]
 enum Source {
-    Files(ChunkingName, Vec<PathBuf>),
+    Files(ChunkingName, Vec<Input>),
     Memory(Arc<Vec<(DocId, Vec<u64>)>>),
     Other(Arc<dyn SetSource>),
 }
@@ -76,8 +75,8 @@ pub trait SetCursor {
 impl ChunkSets {
     /// The chunks of a chunking of an atlas, each once a document.
     pub fn of_atlas(atlas: &Atlas, chunking: &ChunkingName) -> Result<ChunkSets, SimilarError> {
-        let files = atlas.files(&Table::Chunks(chunking.clone()).name())?;
-        let source = Source::Files(chunking.clone(), files);
+        let inputs = atlas.inputs(&Table::Chunks(chunking.clone()).name())?;
+        let source = Source::Files(chunking.clone(), inputs);
         Ok(ChunkSets { source, folded: Arc::default(), distinct: !are_sets(chunking) })
     }
 
@@ -110,8 +109,8 @@ impl ChunkSets {
     /// Reads from the beginning.
     pub fn reader(&self) -> SetReader {
         let cursor = match &self.source {
-            Source::Files(chunking, files) => {
-                Cursor::Table(Box::new(ChunksReader::new(chunking.clone(), files.clone())))
+            Source::Files(chunking, inputs) => {
+                Cursor::Table(Box::new(ChunksReader::new(chunking.clone(), inputs.clone())))
             }
             Source::Memory(documents) => Cursor::Memory(Arc::clone(documents), 0),
             Source::Other(source) => Cursor::Unopened(Arc::clone(source)),

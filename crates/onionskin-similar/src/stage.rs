@@ -49,7 +49,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::survivor::Survivor;
-pub use filter::FilterChoice;
+pub use filter::{FilterChoice, Sift};
 pub use iterations::IterationSummary;
 pub use record::{FoundRecord, LevelRecord, SearchRecord, SimilarRecord};
 use reread::Reread;
@@ -485,17 +485,18 @@ impl Run<'_, '_, '_> {
         let Some(filter) = &self.0.stage.filter else { return Ok(()) };
         let resources = self.resources();
         let folded = self.folded()?;
-        // Larger document first: in this order they are verified.
-        let sort = SortParams::new(&resources.work_dir, resources.memory.share(1, 8)).dedup();
-        let mut pairs = Sorter::<(DocId, DocId)>::new(sort)?;
-        let mut candidate = |a: DocId, b: DocId| {
-            if a != b { Ok(pairs.push((a.max(b), a.min(b)))?) } else { Ok(()) }
-        };
+        let mut met = Candidates::new(self.0.stage.documents, &resources.share(1, 8))?;
         self.0.state.candidates =
-            filter::find(self.0.stage, filter, &folded, &resources.share(3, 4), &mut candidate)?;
-        for pair in pairs.finish()? {
-            let (b, a) = pair?;
-            self.0.staging.raw::<(DocId, DocId)>(CANDIDATES)?.push(&(a, b))?;
+            filter::find(self.0.stage, filter, &folded, &resources.share(3, 4), &mut |a, b| met.push(a, b))?;
+        let staging = &mut self.0.staging;
+        let mut keep = |a: DocId, b: DocId| Ok(staging.raw::<(DocId, DocId)>(CANDIDATES)?.push(&(a, b))?);
+        match filter.sift {
+            Some(sift) => {
+                let sifted = filter::sift(self.0.stage.atlas, sift, met, &resources.share(3, 4), &mut keep)?;
+                self.0.state.candidates.spilled_bytes += sifted.spilled_bytes;
+                self.0.state.candidates.met = sifted.candidates;
+            }
+            None => self.0.state.candidates.met = met.for_each(&mut keep)?,
         }
         Ok(())
     }

@@ -81,6 +81,21 @@ impl Candidates {
         Ok(())
     }
 
+    /// Hands over each pair once, smaller document first, in ascending order of the larger; returns
+    /// how many there are.
+    pub fn for_each(
+        self,
+        pair: &mut dyn FnMut(DocId, DocId) -> Result<(), SimilarError>,
+    ) -> Result<u64, SimilarError> {
+        let mut pairs = 0;
+        for entry in self.sorter.finish()? {
+            let (b, a) = entry?;
+            pair(a, b)?;
+            pairs += 1;
+        }
+        Ok(pairs)
+    }
+
     /// How many were pushed, repeats included.
     pub fn pushed(&self) -> u64 {
         self.sorter.stats().records
@@ -131,10 +146,8 @@ impl Round {
             for a in &self.smaller[smaller.clone()] {
                 let Some(other) = kept.get(*a) else { continue };
                 let size_a = other.len() as u32;
-                if bound.is_some_and(|bound| !bound.sizes_fit(size_a, size_b)) {
-                    continue;
-                }
-                let shared = seen.count_shared(other);
+                let least = bound.map_or(0, |bound| bound.least_shared(size_a, size_b));
+                let Some(shared) = seen.count_shared_from(least, other) else { continue };
                 if bound.is_none_or(|bound| bound.holds(shared, size_a, size_b)) {
                     found.push(SharedPair { a: *a, b: *doc, shared, size_a, size_b });
                 }

@@ -6,19 +6,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, ManifestError, TableEntry};
-use crate::schema::{ChunkingName, LevelName, Table, TableName};
+use crate::schema::{ChunkingName, LevelName, Limits, Table, TableName};
 use crate::stage::StageRecord;
 use crate::storage::{Disk, Storage, checksum_file, list, replace_file};
 use crate::table::{
     ChunksReader, ClusterStatsReader, ClustersReader, CollectionGroupsReader, CollectionPagesReader,
-    CollectionsReader, DocumentsReader, FeaturesReader, IdPairsReader, Input, PairsReader, SitesReader,
-    SketchesReader, TableError, TableReader, UrlRulesReader,
+    CollectionsReader, DocumentsReader, FeaturesReader, IdPairsReader, Input, Known, PairsReader,
+    SitesReader, SketchesReader, Stored, TableError, TableReader, UrlRulesReader, remedy,
 };
+
+mod verify;
+
+pub use verify::{Damage, VerifyDepth, VerifyReport};
 
 /// No manifest is longer; a file that is, is not read into memory.
 const MAX_MANIFEST_BYTES: u64 = 1 << 30;
@@ -70,7 +73,7 @@ pub enum AtlasError {
     #[error(transparent)]
     Table(#[from] TableError),
     /// A file is not what was written.
-    #[error("table {table}, {}: damaged: {problem}\nhint: run the stage that makes this table again", path.display())]
+    #[error("table {table}, {}: damaged: {problem}\nhint: {}", path.display(), remedy(&table.to_string()))]
     Damaged {
         /// The table.
         table: TableName,
@@ -79,48 +82,6 @@ pub enum AtlasError {
         /// What is wrong with it.
         problem: String,
     },
-}
-
-/// How closely to look in [`Atlas::verify`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum VerifyDepth {
-    /// Lengths of files.
-    Sizes,
-    /// Lengths and checksums.
-    Checksums,
-    /// Lengths, checksums, and every row decoded.
-    Rows,
-}
-
-/// A file of the atlas that is not as the manifest says.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Damage {
-    /// The table.
-    pub table: TableName,
-    /// Path inside the atlas.
-    pub file: String,
-    /// What is wrong.
-    pub problem: String,
-}
-
-/// What [`Atlas::verify`] found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct VerifyReport {
-    /// Files looked at.
-    pub files: u64,
-    /// Bytes of them.
-    pub bytes: u64,
-    /// Rows decoded, at depth [`VerifyDepth::Rows`].
-    pub rows: u64,
-    /// What is wrong, by table and file.
-    pub damage: Vec<Damage>,
-}
-
-impl VerifyReport {
-    /// Whether nothing is wrong.
-    pub fn is_whole(&self) -> bool {
-        self.damage.is_empty()
-    }
 }
 
 impl Atlas {
@@ -208,13 +169,23 @@ impl Atlas {
         self.paths(name)
     }
 
+    /// The files of a table for its readers. They hold every id against the rows that the atlas
+    /// has, and check the order of rows.
+    pub fn inputs(&self, name: &TableName) -> Result<Vec<Input>, AtlasError> {
+        let entry = self.table(name)?;
+        for file in &entry.files {
+            self.ensure_sound(name, file)?;
+        }
+        Ok(inputs_of(&self.dir, &self.manifest, entry))
+    }
+
     fn ensure_sound(&self, table: &TableName, file: &FileEntry) -> Result<(), AtlasError> {
         let known = (file.path.clone(), file.xxh3);
         if self.sound.lock().unwrap_or_else(PoisonError::into_inner).contains(&known) {
             return Ok(());
         }
         let path = self.dir.join(&file.path);
-        if let Err(problem) = compare(&path, file, VerifyDepth::Checksums)? {
+        if let Err(problem) = verify::compare(&path, file, VerifyDepth::Checksums)? {
             return Err(AtlasError::Damaged { table: table.clone(), path, problem });
         }
         self.sound.lock().unwrap_or_else(PoisonError::into_inner).insert(known);
@@ -223,23 +194,23 @@ impl Atlas {
 
     /// Reads `documents`.
     pub fn documents(&self) -> Result<DocumentsReader, AtlasError> {
-        Ok(DocumentsReader::new(self.files(&TableName::Documents)?))
+        Ok(DocumentsReader::new(self.inputs(&TableName::Documents)?))
     }
 
     /// Reads `sites`.
     pub fn sites(&self) -> Result<SitesReader, AtlasError> {
-        Ok(SitesReader::new(self.files(&TableName::Sites)?))
+        Ok(SitesReader::new(self.inputs(&TableName::Sites)?))
     }
 
     /// Reads `links`.
     pub fn links(&self) -> Result<IdPairsReader, AtlasError> {
-        Ok(IdPairsReader::new(Table::Links, self.files(&TableName::Links)?))
+        Ok(IdPairsReader::new(Table::Links, self.inputs(&TableName::Links)?))
     }
 
     /// Reads the chunks of a chunking.
     pub fn chunks(&self, chunking: &ChunkingName) -> Result<ChunksReader, AtlasError> {
-        let files = self.files(&Table::Chunks(chunking.clone()).name())?;
-        Ok(ChunksReader::new(chunking.clone(), files))
+        let inputs = self.inputs(&Table::Chunks(chunking.clone()).name())?;
+        Ok(ChunksReader::new(chunking.clone(), inputs))
     }
 
     /// The levels it knows copies of, in order of name.
@@ -255,58 +226,58 @@ impl Atlas {
     /// included.
     pub fn copies(&self, level: &LevelName) -> Result<IdPairsReader, AtlasError> {
         let table = Table::Copies(level.clone());
-        let files = self.files(&table.name())?;
-        Ok(IdPairsReader::new(table, files))
+        let inputs = self.inputs(&table.name())?;
+        Ok(IdPairsReader::new(table, inputs))
     }
 
     /// Reads `sketches`.
     pub fn sketches(&self) -> Result<SketchesReader, AtlasError> {
-        Ok(SketchesReader::new(self.files(&TableName::Sketches)?))
+        Ok(SketchesReader::new(self.inputs(&TableName::Sketches)?))
     }
 
     /// Reads `features`.
     pub fn features(&self) -> Result<FeaturesReader, AtlasError> {
-        Ok(FeaturesReader::new(self.files(&TableName::Features)?))
+        Ok(FeaturesReader::new(self.inputs(&TableName::Features)?))
     }
 
     /// Reads `pairs`.
     pub fn pairs(&self) -> Result<PairsReader, AtlasError> {
-        Ok(PairsReader::new(self.files(&TableName::Pairs)?))
+        Ok(PairsReader::new(self.inputs(&TableName::Pairs)?))
     }
 
     /// Reads `clusters`.
     pub fn clusters(&self) -> Result<ClustersReader, AtlasError> {
-        Ok(ClustersReader::new(self.files(&TableName::Clusters)?))
+        Ok(ClustersReader::new(self.inputs(&TableName::Clusters)?))
     }
 
     /// Reads `cluster_stats`.
     pub fn cluster_stats(&self) -> Result<ClusterStatsReader, AtlasError> {
-        Ok(ClusterStatsReader::new(self.files(&TableName::ClusterStats)?))
+        Ok(ClusterStatsReader::new(self.inputs(&TableName::ClusterStats)?))
     }
 
     /// Reads `collections`.
     pub fn collections(&self) -> Result<CollectionsReader, AtlasError> {
-        Ok(CollectionsReader::new(self.files(&TableName::Collections)?))
+        Ok(CollectionsReader::new(self.inputs(&TableName::Collections)?))
     }
 
     /// Reads `collection_pages`.
     pub fn collection_pages(&self) -> Result<CollectionPagesReader, AtlasError> {
-        Ok(CollectionPagesReader::new(self.files(&TableName::CollectionPages)?))
+        Ok(CollectionPagesReader::new(self.inputs(&TableName::CollectionPages)?))
     }
 
     /// Reads `collection_groups`.
     pub fn collection_groups(&self) -> Result<CollectionGroupsReader, AtlasError> {
-        Ok(CollectionGroupsReader::new(self.files(&TableName::CollectionGroups)?))
+        Ok(CollectionGroupsReader::new(self.inputs(&TableName::CollectionGroups)?))
     }
 
     /// Reads `url_rules`.
     pub fn url_rules(&self) -> Result<UrlRulesReader, AtlasError> {
-        Ok(UrlRulesReader::new(self.files(&TableName::UrlRules)?))
+        Ok(UrlRulesReader::new(self.inputs(&TableName::UrlRules)?))
     }
 
     /// Reads any table as batches.
     pub fn read(&self, table: &Table) -> Result<TableReader, AtlasError> {
-        Ok(TableReader::new(table.clone(), self.files(&table.name())?))
+        Ok(TableReader::new(table.clone(), self.inputs(&table.name())?))
     }
 
     /// Changes the manifest and puts it in place of the old one, atomically.
@@ -319,8 +290,8 @@ impl Atlas {
     }
 
     /// Takes into the manifest the Parquet files that another program has put into a table's
-    /// folder, in order of their names, after checking their columns. Files that begin with `.` or
-    /// `_` are left out, as Spark does.
+    /// folder, in order of their names, after checking their columns, values and order. Files that
+    /// begin with `.` or `_` are left out, as Spark does.
     pub fn adopt(&mut self, table: &Table) -> Result<(), AtlasError> {
         let folder = self.dir.join(table.folder());
         let mut entry = TableEntry::default();
@@ -338,61 +309,27 @@ impl Atlas {
             entry.rows += rows;
             entry.files.push(FileEntry { path: format!("{}/{name}", table.folder()), rows, bytes, xxh3 });
         }
-        self.update(|manifest| {
-            manifest.tables.insert(table.name(), entry);
-        })
-    }
-
-    /// Compares every file with the manifest. Damage is part of the answer, not an error.
-    pub fn verify(&self, depth: VerifyDepth) -> VerifyReport {
-        let mut report = VerifyReport::default();
-        for (name, entry) in &self.manifest.tables {
-            for file in &entry.files {
-                report.files += 1;
-                report.bytes += file.bytes;
-                let problem = self.verify_file(name, file, depth, &mut report.rows);
-                if let Err(problem) = problem {
-                    report.damage.push(Damage { table: name.clone(), file: file.path.clone(), problem });
-                }
-            }
+        let mut manifest = self.manifest.clone();
+        if let Some((count, _)) = verify::COUNTS.iter().find(|(_, counted)| *counted == table.name()) {
+            manifest.counts.entry((*count).to_owned()).and_modify(|rows| *rows = entry.rows);
         }
-        report
-    }
-
-    fn verify_file(
-        &self,
-        table: &TableName,
-        file: &FileEntry,
-        depth: VerifyDepth,
-        rows: &mut u64,
-    ) -> Result<(), String> {
-        let path = self.dir.join(&file.path);
-        compare(&path, file, depth).map_err(|e| e.source.to_string())??;
-        let Some(table) = table.table().filter(|_| depth == VerifyDepth::Rows) else { return Ok(()) };
-        let mut reader = TableReader::new(table, [Input::from(path)]);
-        let mut found = 0;
-        while let Some((batch, _)) = reader.next_batch().map_err(|e| e.to_string())? {
-            found += batch.num_rows() as u64;
-        }
-        *rows += found;
-        if found != file.rows { Err(format!("{found} rows, should be {}", file.rows)) } else { Ok(()) }
+        manifest.tables.insert(table.name(), entry.clone());
+        let inputs = inputs_of(&self.dir, &manifest, &entry);
+        let mut reader = TableReader::new(table.clone(), inputs);
+        while reader.next_batch()?.is_some() {}
+        self.update(|old| *old = manifest)
     }
 }
 
-/// Compares the length and the checksum of a file with the manifest, and says what is wrong.
-fn compare(path: &Path, file: &FileEntry, depth: VerifyDepth) -> Result<Result<(), String>, IoError> {
-    let found = fs::metadata(path).map_err(|e| IoError::new("opening", path, e))?.len();
-    if found != file.bytes {
-        return Ok(Err(format!("{found} bytes long, should be {}", file.bytes)));
-    }
-    if depth == VerifyDepth::Sizes {
-        return Ok(Ok(()));
-    }
-    let (xxh3, _) = checksum_file(path)?;
-    if xxh3 != file.xxh3 {
-        return Ok(Err(format!("checksum {xxh3:016x}, should be {:016x}", file.xxh3)));
-    }
-    Ok(Ok(()))
+/// The files of a table for its readers, without a look at checksums.
+fn inputs_of(dir: &Path, manifest: &Manifest, entry: &TableEntry) -> Vec<Input> {
+    let (limits, mut before) = (Limits::of(manifest), 0);
+    let inputs = entry.files.iter().map(|file| {
+        let known = Known { rows: file.rows, before, limits };
+        before = u64::saturating_add(before, file.rows);
+        Input::Stored(Stored { path: dir.join(&file.path), known })
+    });
+    inputs.collect()
 }
 
 /// The manifest of a folder; `None` when there is no such file.
@@ -420,7 +357,7 @@ pub(crate) fn write_manifest(
     let path = dir.join(MANIFEST_FILE);
     let bytes = manifest
         .validate()
-        .and_then(|()| manifest.to_bytes())
+        .and_then(|()| manifest.to_sealed_bytes())
         .map_err(|source| AtlasError::Manifest { path: path.clone(), source })?;
     Ok(replace_file(storage, &path, &bytes)?)
 }

@@ -18,6 +18,10 @@ pub const COSTS_FILE: &str = "costs.jsonl";
 /// A longer file is not read into memory.
 const MAX_BYTES: u64 = 16 << 20;
 
+/// What stands before the checksum of a line, and behind it.
+const SEAL: &str = ",\"crc32c\":\"";
+const SEAL_END: &str = "\"}";
+
 /// What one run of a stage has cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
@@ -42,7 +46,10 @@ pub fn record(atlas: &Path, cost: &Cost) {
     let fresh = cost.stage == StageName::Scan;
     let write = || -> std::io::Result<()> {
         let mut line = serde_json::to_vec(cost)?;
-        line.push(b'\n');
+        // The checksum is the last key, so that a line stays JSON.
+        line.pop();
+        let sum = crc32c::crc32c(&line);
+        line.extend_from_slice(format!("{SEAL}{sum:08x}{SEAL_END}\n").as_bytes());
         let path = atlas.join(COSTS_FILE);
         let mut file =
             OpenOptions::new().create(true).write(true).truncate(fresh).append(!fresh).open(path)?;
@@ -60,7 +67,18 @@ pub fn costs(atlas: &Path) -> Vec<Cost> {
         return Vec::new();
     }
     let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    text.lines().filter_map(parse).collect()
+}
+
+/// `None` for a line that is not what was written. Older versions wrote no checksums.
+fn parse(line: &str) -> Option<Cost> {
+    let (body, sum) = match line.strip_suffix(SEAL_END).and_then(|line| line.rsplit_once(SEAL)) {
+        Some((body, sum)) => (body, sum),
+        None if line.contains("crc32c") => return None,
+        None => return serde_json::from_str(line).ok(),
+    };
+    let is_sound = format!("{:08x}", crc32c::crc32c(body.as_bytes())) == sum;
+    is_sound.then(|| serde_json::from_str(&format!("{body}}}")).ok()).flatten()
 }
 
 #[cfg(test)]
@@ -83,6 +101,11 @@ mod tests {
         let path = folder.path().join(COSTS_FILE);
         fs::write(&path, fs::read_to_string(&path).unwrap() + "{\"stage\":\"cut o").unwrap();
         assert_eq!(costs(folder.path()), [cost(StageName::Scan), cost(StageName::Similar)]);
+        // As older versions wrote them, and a digit that has changed.
+        let old = serde_json::to_string(&cost(StageName::Collections)).unwrap();
+        let text = fs::read_to_string(&path).unwrap().replacen("2.5", "3.5", 1);
+        fs::write(&path, format!("{old}\n{text}")).unwrap();
+        assert_eq!(costs(folder.path()), [cost(StageName::Collections), cost(StageName::Similar)]);
         record(folder.path(), &cost(StageName::Scan));
         assert_eq!(costs(folder.path()), [cost(StageName::Scan)]);
         assert!(costs(&folder.path().join("nowhere")).is_empty());

@@ -19,6 +19,7 @@
 //! The file formats are described byte by byte in `docs/format.md` of the repository.
 
 pub mod atlas;
+mod boxed;
 mod budget;
 pub mod cancel;
 pub mod costs;

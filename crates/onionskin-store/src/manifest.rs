@@ -5,11 +5,13 @@
 //! all. It holds nothing that may differ between two runs over the same inputs: no times, no thread
 //! counts, no budgets.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::json::hex64;
 use crate::schema::TableName;
@@ -24,6 +26,16 @@ pub const FORMAT_VERSION: u32 = 1;
 pub const OLDEST_FORMAT_VERSION: u32 = 1;
 /// Name of the manifest in the folder of an atlas.
 pub const MANIFEST_FILE: &str = "manifest.json";
+
+/// The key of the checksum.
+const CHECKSUM: &str = "checksum";
+/// How the JSON ends.
+const END: &str = "\n}\n";
+/// What stands between the rest and the checksum, and behind it.
+const SEAL: &str = ",\n  \"checksum\": \"xxh3:";
+const SEAL_END: &str = "\"\n}\n";
+/// No writer packs more rows into a byte: a page holds at most 64 Ki of them, and has a header.
+pub(crate) const MAX_VALUES_PER_BYTE: u64 = 64 << 10;
 
 /// What an atlas is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,6 +114,23 @@ pub enum ManifestError {
         /// What the parser said.
         reason: String,
     },
+    /// Not what was written.
+    #[error(
+        "the checksum does not agree: it is damaged, or was edited\nhint: restore the file, or run the scan again; after an edit that was meant, remove the key `checksum`"
+    )]
+    Checksum,
+    /// More rows than fit the bytes of a file.
+    #[error("table {table}: {path:?} cannot have {rows} rows in {bytes} bytes")]
+    TooManyRows {
+        /// The table.
+        table: TableName,
+        /// The file.
+        path: String,
+        /// Rows that it is said to have.
+        rows: u64,
+        /// Its bytes.
+        bytes: u64,
+    },
     /// Written by a version that we do not know.
     #[error(
         "the atlas has format version {found}, this program reads {oldest} to {newest}\nhint: use a newer onionskin, or scan again"
@@ -169,7 +198,8 @@ impl Default for Manifest {
 }
 
 impl Manifest {
-    /// Parses and checks a manifest.
+    /// Parses and checks a manifest. One without a checksum, of another program or an older
+    /// version, is taken as it is.
     pub fn parse(bytes: &[u8]) -> Result<Manifest, ManifestError> {
         let unreadable = |e: serde_json::Error| ManifestError::Unreadable { reason: e.to_string() };
         let version: VersionOnly = serde_json::from_slice(bytes).map_err(unreadable)?;
@@ -181,12 +211,26 @@ impl Manifest {
                 newest: FORMAT_VERSION,
             });
         }
-        let manifest: Manifest = serde_json::from_slice(bytes).map_err(unreadable)?;
+        let bytes = unsealed(bytes)?;
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(unreadable)?;
+        if manifest.more.contains_key(CHECKSUM) {
+            return Err(ManifestError::Checksum);
+        }
         manifest.validate()?;
         Ok(manifest)
     }
 
-    /// The bytes of `manifest.json`: the same for equal manifests.
+    /// The bytes of `manifest.json`: the same for equal manifests. The last key is the checksum of
+    /// all before it.
+    pub fn to_sealed_bytes(&self) -> Result<Vec<u8>, ManifestError> {
+        let mut bytes = self.to_bytes()?;
+        bytes.truncate(bytes.len() - END.len());
+        let sum = xxh3_64(&bytes);
+        bytes.extend_from_slice(format!("{SEAL}{sum:016x}{SEAL_END}").as_bytes());
+        Ok(bytes)
+    }
+
+    /// The same without a checksum, as JSON.
     pub fn to_bytes(&self) -> Result<Vec<u8>, ManifestError> {
         let unreadable = |e: serde_json::Error| ManifestError::Unreadable { reason: e.to_string() };
         let mut bytes = serde_json::to_vec_pretty(self).map_err(unreadable)?;
@@ -203,12 +247,35 @@ impl Manifest {
                     return Err(ManifestError::Path { table: name.clone(), path: file.path.clone() });
                 }
             }
+            for file in &table.files {
+                // The numbers of rows become sizes in memory.
+                if file.rows > file.bytes.saturating_mul(MAX_VALUES_PER_BYTE) {
+                    let (path, rows, bytes) = (file.path.clone(), file.rows, file.bytes);
+                    return Err(ManifestError::TooManyRows { table: name.clone(), path, rows, bytes });
+                }
+            }
             let in_files = table.files.iter().fold(0u64, |sum, file| sum.saturating_add(file.rows));
             if in_files != table.rows {
                 return Err(ManifestError::Rows { table: name.clone(), rows: table.rows, in_files });
             }
         }
         Ok(())
+    }
+}
+
+/// Takes the checksum off, after comparing it. What has no checksum in its place is given back.
+fn unsealed(bytes: &[u8]) -> Result<Cow<'_, [u8]>, ManifestError> {
+    let seal = SEAL.len() + 16 + SEAL_END.len();
+    let Some((body, end)) = bytes.len().checked_sub(seal).map(|at| bytes.split_at(at)) else {
+        return Ok(bytes.into());
+    };
+    let sum = end.strip_prefix(SEAL.as_bytes()).and_then(|end| end.strip_suffix(SEAL_END.as_bytes()));
+    match sum {
+        None => Ok(bytes.into()),
+        Some(sum) if *sum == *format!("{:016x}", xxh3_64(body)).as_bytes() => {
+            Ok([body, END.as_bytes()].concat().into())
+        }
+        Some(_) => Err(ManifestError::Checksum),
     }
 }
 

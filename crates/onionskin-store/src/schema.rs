@@ -11,6 +11,7 @@
 //! Anything else is an error that names table, column, the type found and the type wanted.
 
 mod name;
+mod rules;
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,8 +20,10 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 
 use onionskin_core::Chunking;
 
+use crate::stage::StageName;
 use crate::table::TableError;
-pub use name::TableName;
+pub use name::{Table, TableName};
+pub(crate) use rules::{ID_END, Limits, MAX_SIZE, Rows, Rule};
 
 /// Elements of a list column, at most: a file that claims more is not ours.
 pub const MAX_LIST_LEN: u32 = 1 << 16;
@@ -80,53 +83,6 @@ impl From<Chunking> for ChunkingName {
     }
 }
 
-/// A table of the atlas.
-///
-/// ```
-/// use onionskin_store::Table;
-/// let table = Table::chunks("w4").unwrap();
-/// assert_eq!(table.to_string(), "chunks.w4");
-/// assert_eq!(table.folder(), "chunks/w4");
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Table {
-    /// One row a document.
-    Documents,
-    /// One row a site.
-    Sites,
-    /// Links between documents.
-    Links,
-    /// Fingerprints of the chunks of each document, one table for each chunking.
-    Chunks(ChunkingName),
-    /// One sketch a document.
-    Sketches {
-        /// Minima in a sketch.
-        len: u32,
-    },
-    /// The features of each document.
-    Features {
-        /// Features of a document.
-        len: u32,
-    },
-    /// Which documents are copies at one level of likeness, and of which: one table for each level.
-    Copies(LevelName),
-    /// Similar documents, verified.
-    Pairs,
-    /// Clusters of similar documents.
-    Clusters,
-    /// One row a cluster: how large, how tight, how many sites.
-    ClusterStats,
-    /// Replicated collections.
-    Collections,
-    /// The pages of each replica.
-    CollectionPages,
-    /// One row a collection: what it is, how often and why it is copied.
-    CollectionGroups,
-    /// Rewritings of addresses under which pages stay the same.
-    UrlRules,
-}
-
 /// How a column is laid out in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
@@ -140,6 +96,14 @@ pub(crate) enum Layout {
     Prefixed,
     /// All else: plain, then zstd.
     Plain,
+}
+
+/// A column: its field, its layout, and what its values must be.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) field: Field,
+    pub(crate) layout: Layout,
+    pub(crate) rule: Rule,
 }
 
 impl Table {
@@ -204,121 +168,164 @@ impl Table {
         }
     }
 
-    /// The columns as we write them.
-    pub fn schema(&self) -> SchemaRef {
-        Arc::new(Schema::new(self.columns().into_iter().map(|(field, _)| field).collect::<Vec<_>>()))
+    /// Whether a column came later than the table: files without it are read as if it were null.
+    pub(crate) fn is_later(&self, column: &str) -> bool {
+        *self == Table::CollectionGroups && matches!(column, "principal_reason" | "principal_evidence")
     }
 
-    /// The columns as we write them, and how each is laid out.
-    pub(crate) fn columns(&self) -> Vec<(Field, Layout)> {
-        let id = |name| (Field::new(name, DataType::Int64, false), Layout::Delta);
-        let int = |name| (Field::new(name, DataType::Int64, false), Layout::Delta);
-        let text = |name, layout| (Field::new(name, DataType::Utf8, false), layout);
-        let maybe_text = |name| (Field::new(name, DataType::Utf8, true), Layout::Plain);
-        let maybe_name = |name| (Field::new(name, DataType::Utf8, true), Layout::Prefixed);
-        let flag = |name| (Field::new(name, DataType::Boolean, false), Layout::Plain);
-        let share = |name| (Field::new(name, DataType::Float64, false), Layout::Plain);
+    /// The columns as we write them.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.columns().into_iter().map(|column| column.field).collect::<Vec<_>>()))
+    }
+
+    /// Whether no two rows have the same values in the columns that rows are sorted by.
+    pub(crate) fn is_sorted_strictly(&self) -> bool {
+        !matches!(self, Table::Links | Table::Chunks(_))
+    }
+
+    /// The stage that makes it.
+    pub fn stage(&self) -> StageName {
+        match self {
+            Table::Documents
+            | Table::Sites
+            | Table::Links
+            | Table::Chunks(_)
+            | Table::Sketches { .. }
+            | Table::Features { .. } => StageName::Scan,
+            Table::Copies(_) | Table::Pairs | Table::Clusters | Table::ClusterStats => StageName::Similar,
+            Table::Collections | Table::CollectionPages | Table::CollectionGroups | Table::UrlRules => {
+                StageName::Collections
+            }
+        }
+    }
+
+    /// The columns as we write them: how each is laid out, and what its values must be.
+    pub(crate) fn columns(&self) -> Vec<Column> {
+        use Rows::{Clusters, Collections, Documents, Pages, Replicas, Sites};
+        use Rule::{Any, AtMost, Dense, Row, RowOrNone, Share, Size, Steps};
+        let column = |name: &str, of, is_nullable, layout, rule| Column {
+            field: Field::new(name, of, is_nullable),
+            layout,
+            rule,
+        };
+        let int = |name, rule| column(name, DataType::Int64, false, Layout::Delta, rule);
+        let text = |name, layout| column(name, DataType::Utf8, false, layout, Any);
+        let maybe_text = |name| column(name, DataType::Utf8, true, Layout::Plain, Any);
+        let maybe_name = |name| column(name, DataType::Utf8, true, Layout::Prefixed, Any);
+        let flag = |name| column(name, DataType::Boolean, false, Layout::Plain, Any);
+        let share = |name| column(name, DataType::Float64, false, Layout::Plain, Share);
+        let list = |name: &str, of, len| Column {
+            field: list_field(name, of, len),
+            layout: Layout::Random,
+            rule: Any,
+        };
         match self {
             Table::Documents => vec![
-                id("doc"),
+                int("doc", Dense),
                 maybe_name("id"),
                 maybe_name("url"),
-                (Field::new("site", DataType::Int64, true), Layout::Delta),
+                column("site", DataType::Int64, true, Layout::Delta, Row(Sites)),
                 text("source", Layout::Repeating),
-                int("offset"),
+                int("offset", Size),
                 text("media_type", Layout::Repeating),
-                int("bytes"),
-                int("tokens"),
+                int("bytes", Size),
+                int("tokens", Size),
                 maybe_text("title"),
                 maybe_name("canonical_url"),
-                (Field::new("fetched_at", timestamp(), true), Layout::Delta),
-                (Field::new("payload_sha1", DataType::FixedSizeBinary(20), true), Layout::Random),
-                (Field::new("text_fp", DataType::Int64, true), Layout::Random),
+                column("fetched_at", timestamp(), true, Layout::Delta, Any),
+                column("payload_sha1", DataType::FixedSizeBinary(20), true, Layout::Random, Any),
+                column("text_fp", DataType::Int64, true, Layout::Random, Any),
             ],
-            Table::Sites => vec![id("site"), text("host", Layout::Plain), maybe_text("registered_domain")],
-            Table::Links => vec![id("src"), id("dest")],
-            Table::Chunks(_) => vec![(Field::new("fp", DataType::Int64, false), Layout::Random), id("doc")],
-            Table::Copies(_) => vec![id("doc"), id("original")],
+            Table::Sites => {
+                vec![int("site", Dense), text("host", Layout::Plain), maybe_text("registered_domain")]
+            }
+            Table::Links => vec![int("src", Row(Documents)), int("dest", Row(Documents))],
+            Table::Chunks(_) => {
+                vec![column("fp", DataType::Int64, false, Layout::Random, Any), int("doc", Row(Documents))]
+            }
+            Table::Copies(_) => vec![int("doc", Row(Documents)), int("original", Row(Documents))],
             Table::Sketches { len } => {
-                vec![id("doc"), (list_field("sketch", DataType::Int32, *len), Layout::Random)]
+                vec![int("doc", Row(Documents)), list("sketch", DataType::Int32, *len)]
             }
             Table::Features { len } => {
-                vec![id("doc"), (list_field("features", DataType::Int64, *len), Layout::Random)]
+                vec![int("doc", Row(Documents)), list("features", DataType::Int64, *len)]
             }
             Table::Pairs => vec![
-                id("a"),
-                id("b"),
-                int("shared"),
+                int("a", Row(Documents)),
+                int("b", Row(Documents)),
+                int("shared", Size),
                 share("resemblance"),
                 share("containment_a"),
                 share("containment_b"),
                 text("method", Layout::Repeating),
             ],
             Table::Clusters => vec![
-                id("cluster"),
-                id("doc"),
+                int("cluster", Steps(Clusters)),
+                int("doc", Row(Documents)),
                 flag("is_centre"),
                 share("resemblance_to_centre"),
                 text("kind", Layout::Repeating),
             ],
             Table::ClusterStats => vec![
-                id("cluster"),
-                id("centre"),
-                int("documents"),
-                int("exact_copies"),
-                int("sites"),
-                int("same_site"),
-                int("cross_site"),
+                int("cluster", Dense),
+                int("centre", Row(Documents)),
+                int("documents", AtMost(Documents)),
+                int("exact_copies", AtMost(Documents)),
+                int("sites", AtMost(Documents)),
+                int("same_site", AtMost(Documents)),
+                int("cross_site", AtMost(Documents)),
                 share("lowest_resemblance"),
             ],
             Table::Collections => vec![
-                id("group"),
-                id("replica"),
-                id("site"),
-                id("root_doc"),
+                int("group", Steps(Collections)),
+                int("replica", Row(Replicas)),
+                int("site", RowOrNone(Sites)),
+                int("root_doc", Row(Documents)),
                 maybe_text("root_url"),
-                int("pages"),
+                int("pages", AtMost(Documents)),
                 flag("is_principal"),
                 text("folder", Layout::Plain),
                 text("kind", Layout::Repeating),
                 share("coverage"),
-                int("copies"),
-                int("changed"),
-                int("added"),
-                int("missing"),
-                int("virtual_pages"),
-                int("bytes"),
+                int("copies", AtMost(Documents)),
+                int("changed", AtMost(Documents)),
+                int("added", AtMost(Documents)),
+                int("missing", AtMost(Documents)),
+                int("virtual_pages", AtMost(Pages)),
+                int("bytes", Size),
                 text("newer", Layout::Repeating),
             ],
             Table::CollectionPages => vec![
-                id("group"),
-                id("replica"),
-                id("slot"),
-                id("doc"),
+                int("group", Steps(Collections)),
+                int("replica", Row(Replicas)),
+                int("slot", Row(Pages)),
+                int("doc", Row(Documents)),
                 flag("is_virtual"),
                 text("role", Layout::Repeating),
             ],
             Table::CollectionGroups => vec![
-                id("group"),
+                int("group", Dense),
                 text("kind", Layout::Repeating),
                 text("name", Layout::Plain),
-                int("replicas"),
-                int("slots"),
-                int("sites"),
-                int("pages"),
-                int("bytes"),
-                int("duplicate_pages"),
-                int("duplicate_bytes"),
+                int("replicas", AtMost(Replicas)),
+                int("slots", AtMost(Pages)),
+                int("sites", AtMost(Documents)),
+                int("pages", AtMost(Documents)),
+                int("bytes", Size),
+                int("duplicate_pages", AtMost(Documents)),
+                int("duplicate_bytes", Size),
                 flag("is_noise"),
                 text("evidence", Layout::Plain),
+                column("principal_reason", DataType::Utf8, true, Layout::Repeating, Any),
+                maybe_text("principal_evidence"),
             ],
             Table::UrlRules => vec![
-                id("rule"),
+                int("rule", Dense),
                 maybe_text("host"),
                 text("kind", Layout::Repeating),
                 text("pattern", Layout::Plain),
-                int("support"),
-                int("checked"),
+                int("support", Size),
+                int("checked", Size),
                 share("confidence"),
                 text("example_from", Layout::Plain),
                 text("example_to", Layout::Plain),
@@ -395,11 +402,15 @@ pub(crate) fn fit(found: &DataType, wanted: &DataType) -> Fit {
 }
 
 /// Checks that `found` has every column of `table` with a type that fits, and gives their indices
-/// in the table's order.
-pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<usize>, TableError> {
+/// in the table's order; `None` for a column that came later than the file.
+pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<Option<usize>>, TableError> {
     let mut indices = Vec::new();
-    for (wanted, _) in table.columns() {
+    for Column { field: wanted, .. } in table.columns() {
         let Ok(index) = found.index_of(wanted.name()) else {
+            if table.is_later(wanted.name()) {
+                indices.push(None);
+                continue;
+            }
             let columns = found.fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>().join(", ");
             return Err(TableError::MissingColumn {
                 table: table.to_string(),
@@ -425,7 +436,7 @@ pub(crate) fn check(found: &Schema, table: &Table, file: &str) -> Result<Vec<usi
                 wanted: want.to_string(),
             });
         }
-        indices.push(index);
+        indices.push(Some(index));
     }
     Ok(indices)
 }

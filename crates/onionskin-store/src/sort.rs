@@ -56,18 +56,18 @@ static NEXT_SORTER: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SortError {
-    /// A run could not be written or removed.
-    #[error(transparent)]
-    Io(#[from] IoError),
-    /// A run could not be read back.
-    #[error(transparent)]
-    Run(#[from] RawError),
     /// The system would not give the memory of the budget.
     #[error("the system refused {bytes} bytes of memory for sorting\nhint: give a smaller memory budget")]
     Memory {
         /// What was asked for.
         bytes: u64,
     },
+    /// A run could not be written or removed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// A run could not be read back.
+    #[error(transparent)]
+    Run(#[from] RawError),
     /// Somebody said stop.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

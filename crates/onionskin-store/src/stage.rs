@@ -10,10 +10,10 @@
 //! A killed run resumes after the last commit, with the state that was committed. Steps that commit
 //! by themselves in between, with [`Work::commit`], resume in the middle.
 
-use std::fmt;
 use std::path::Path;
 use std::time::Instant;
 
+use onionskin_core::spelled;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -36,22 +36,7 @@ pub enum StageName {
     Collections,
 }
 
-impl StageName {
-    /// The word in manifests, directories and messages.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            StageName::Scan => "scan",
-            StageName::Similar => "similar",
-            StageName::Collections => "collections",
-        }
-    }
-}
-
-impl fmt::Display for StageName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
+spelled!(StageName, as_str: Scan => "scan", Similar => "similar", Collections => "collections");
 
 /// What a stage leaves in the manifest: what was asked for and what was found.
 pub trait StageRecord: Serialize + DeserializeOwned {

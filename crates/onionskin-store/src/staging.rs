@@ -120,18 +120,6 @@ pub struct Checkpoint {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StagingError {
-    /// The file system failed.
-    #[error(transparent)]
-    Io(#[from] IoError),
-    /// A table could not be written.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// A work file could not be read.
-    #[error(transparent)]
-    Raw(#[from] RawError),
-    /// The atlas is no good.
-    #[error(transparent)]
-    Atlas(#[from] AtlasError),
     /// The journal is damaged, not only cut off.
     #[error("{}: {source}\nhint: the unfinished work cannot be trusted; start over with overwrite, or remove the folder", path.display())]
     Journal {
@@ -218,6 +206,18 @@ pub enum StagingError {
         /// The stage.
         stage: StageName,
     },
+    /// The file system failed.
+    #[error(transparent)]
+    Io(#[from] IoError),
+    /// A table could not be written.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// A work file could not be read.
+    #[error(transparent)]
+    Raw(#[from] RawError),
+    /// The atlas is no good.
+    #[error(transparent)]
+    Atlas(#[from] AtlasError),
 }
 
 /// The open part of a table.

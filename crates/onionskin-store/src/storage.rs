@@ -243,7 +243,7 @@ impl fmt::Debug for Sink {
 }
 
 /// The XXH3 checksum and length of a file, read from front to back.
-pub(crate) fn checksum_file(path: &Path) -> Result<(u64, u64), IoError> {
+pub fn checksum_file(path: &Path) -> Result<(u64, u64), IoError> {
     use std::io::Read;
     let mut file = File::open(path).map_err(|e| IoError::new("opening", path, e))?;
     let mut hasher = Xxh3Default::new();

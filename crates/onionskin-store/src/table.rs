@@ -11,6 +11,7 @@
 //! of what it reads, and can panic; here such a panic is caught and becomes [`TableError::Damaged`]
 //! with the name of the file.
 
+mod checks;
 mod documents;
 mod mirror;
 mod part;
@@ -26,7 +27,9 @@ use std::path::PathBuf;
 
 use crate::cancel::Cancelled;
 use crate::disk::IoError;
+use crate::schema::{Table, TableName};
 
+pub(crate) use checks::Known;
 pub use documents::{
     DocumentBatch, DocumentRow, DocumentsReader, DocumentsWriter, SiteBatch, SiteRow, SitesReader,
     SitesWriter, document,
@@ -37,17 +40,18 @@ pub use mirror::{
     UrlRuleRow, UrlRulesReader, UrlRulesWriter,
 };
 pub use part::{FORMAT_VERSION_KEY, PartParams, PartWriter, RECIPE_KEY, TABLE_KEY};
-pub use reader::TableReader;
+pub use reader::{TableReader, hush_decoders};
+pub(crate) use row::ensure_words;
 pub use row::{Batch, BatchReader, Row, RowReader, RowWriter, Selection};
 pub use similar::{
     ClusterRow, ClusterStatsReader, ClusterStatsRow, ClusterStatsWriter, ClustersReader, ClustersWriter,
     PairRow, PairsReader, PairsWriter,
 };
-pub use source::Input;
+pub use source::{Input, Stored};
 pub use typed::{ChunkBatch, ChunksReader, FeaturesReader, IdPairsReader, SketchesReader};
 pub use words::{
-    CollectionKind, CopyKind, Method, Newer, Role, UnknownCollectionKind, UnknownCopyKind, UnknownMethod,
-    UnknownNewer, UnknownRole,
+    CollectionKind, CopyKind, Method, Newer, PrincipalReason, Role, UnknownCollectionKind, UnknownCopyKind,
+    UnknownMethod, UnknownNewer, UnknownPrincipalReason, UnknownRole,
 };
 pub use writers::{ChunksWriter, FeaturesWriter, IdPairsWriter, SketchesWriter};
 
@@ -98,12 +102,14 @@ pub enum TableError {
         wanted: String,
     },
     /// A value that the column may not have.
-    #[error("table {table}, {file}: column {column:?}: {problem}")]
+    #[error("table {table}, {file}{}: column {column:?}: {problem}\nhint: {}", at_row(*row), remedy(table))]
     Value {
         /// The table.
         table: String,
         /// The file.
         file: String,
+        /// The row of the file, from 0, where it is known.
+        row: Option<u64>,
         /// The column.
         column: String,
         /// What is wrong.
@@ -128,9 +134,7 @@ pub enum TableError {
         wanted: usize,
     },
     /// The file is not readable as Parquet.
-    #[error(
-        "table {table}, {file}: damaged or not Parquet: {reason}\nhint: `onionskin verify` lists every damaged file"
-    )]
+    #[error("table {table}, {file}: damaged or not Parquet: {reason}\nhint: {}", remedy(table))]
     Damaged {
         /// The table.
         table: String,
@@ -152,6 +156,45 @@ pub enum TableError {
     Cancelled(#[from] Cancelled),
 }
 
+impl TableError {
+    /// The same with the row of the file in place of the row of a batch.
+    pub(crate) fn in_file(mut self, in_file: impl FnOnce(usize) -> Option<u64>) -> TableError {
+        if let TableError::Value { row: row @ Some(_), .. } = &mut self {
+            *row = row.and_then(|row| in_file(usize::try_from(row).ok()?));
+        }
+        self
+    }
+
+    /// What is wrong, without table and file.
+    pub(crate) fn problem(&self) -> String {
+        match self {
+            TableError::Value { row, column, problem, .. } => {
+                let row = row.map_or_else(String::new, |row| format!("row {row}: "));
+                format!("{row}column {column:?}: {problem}")
+            }
+            TableError::Damaged { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
+    pub(crate) fn damaged(table: &Table, file: &str, reason: String) -> TableError {
+        TableError::Damaged { table: table.to_string(), file: file.to_owned(), reason }
+    }
+}
+
+fn at_row(row: Option<u64>) -> String {
+    row.map_or_else(String::new, |row| format!(", row {row}"))
+}
+
+/// What to try when a table is not what a stage has left.
+pub(crate) fn remedy(table: &str) -> String {
+    let verify = "`onionskin verify` lists every damaged file";
+    match TableName::from(table).table() {
+        Some(table) => format!("{verify}; to make this table again, run {} again", table.stage()),
+        None => verify.to_owned(),
+    }
+}
+
 /// What can be wrong with a value.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -165,12 +208,36 @@ pub enum ValueProblem {
         /// The value.
         value: i64,
     },
-    /// A size below zero.
-    #[error("{value} is negative")]
-    Negative {
+    /// A size that is negative, or larger than any.
+    #[error("{value} is not in 0..=2^48")]
+    Size {
         /// The value.
         value: i64,
     },
+    /// A row or a number of things that the atlas does not have.
+    #[error("{value}, but there are {rows} {of}")]
+    NoSuchRow {
+        /// The value.
+        value: i64,
+        /// Things that there are.
+        of: &'static str,
+        /// How many of them there are.
+        rows: u64,
+    },
+    /// Numbers that should be dense have a gap.
+    #[error("{value}, where {wanted} should be")]
+    Step {
+        /// The value.
+        value: i64,
+        /// What should be there.
+        wanted: i64,
+    },
+    /// A row that should come before the one that it follows.
+    #[error("out of order")]
+    Order,
+    /// A row with the keys of the one before.
+    #[error("the same row twice")]
+    Twice,
     /// A number that is no share.
     #[error("{value} is not between 0 and 1")]
     Share {

@@ -1,7 +1,10 @@
-//! For tests of this crate and of those above it: a storage that fails at the nth operation.
+//! For tests of this crate and of those above it: a storage that fails at the nth operation, and
+//! tables that are not what a stage writes.
 //!
 //! Behind the feature `test-support`, so that no program has it.
 #![allow(clippy::unwrap_used, reason = "only tests use it")]
+
+mod rewrite;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -14,6 +17,7 @@ use std::sync::{Arc, Mutex};
 use onionskin_core::SplitMix64;
 
 use crate::storage::{Disk, Storage, StorageFile};
+pub use rewrite::{Rewrite, copy_folder, numbers_of, rewrite};
 
 /// What happens at the nth operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +36,36 @@ pub enum Fault {
     /// The machine dies, and of what was not synced anything may be lost: changes of a folder one
     /// by one, the ends of files, sectors in the midst of them, which are zeros then. By this seed.
     TornCut(u64),
+}
+
+/// A test for every fault: `$check` fails one operation after the other in this way. Files are torn
+/// by as many seeds as `$tears` says.
+#[macro_export]
+macro_rules! fault_tests {
+    ($check:ident, tears: $tears:expr) => {
+        $crate::fault_tests! {
+            $check:
+            a_full_disk_at_any_operation_loses_nothing => Full,
+            an_input_output_error_at_any_operation_loses_nothing => Broken,
+            a_sync_that_fails_and_takes_its_pages_along_loses_nothing => LostSync,
+            a_kill_at_any_operation_loses_nothing => Kill,
+            a_power_cut_at_any_operation_loses_nothing => PowerCut,
+        }
+
+        /// Anything that was not synced may be there or not, in parts.
+        #[test]
+        fn a_power_cut_that_keeps_some_of_what_was_not_synced_loses_nothing() {
+            for seed in 0..$tears {
+                $check($crate::testing::Fault::TornCut(seed));
+            }
+        }
+    };
+    ($check:ident: $($name:ident => $fault:ident,)+) => {$(
+        #[test]
+        fn $name() {
+            $check($crate::testing::Fault::$fault);
+        }
+    )+};
 }
 
 impl Fault {

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use bytes::Bytes;
 
+use crate::atlas::{Atlas, AtlasError};
 use crate::manifest::{Manifest, ManifestError};
 use crate::raw::{RawError, RawReader, Record};
-use crate::schema::Table;
+use crate::schema::{Table, TableName};
 pub use crate::staging::parse_journal_bytes as journal;
 use crate::table::{
     ChunksReader, ClusterStatsReader, ClustersReader, CollectionGroupsReader, CollectionPagesReader,
@@ -36,7 +37,17 @@ pub fn raw<R: Record>(bytes: &[u8]) -> Result<u64, RawError> {
 /// Reads a Parquet file as a table through its typed reader, where it has one, and counts the rows
 /// (documents, for chunks).
 pub fn table(table: &Table, bytes: &[u8]) -> Result<u64, TableError> {
-    let input = [Input::Bytes("bytes.parquet".to_owned(), Bytes::copy_from_slice(bytes))];
+    let input = Input::Bytes("bytes.parquet".to_owned(), Bytes::copy_from_slice(bytes));
+    read_table(table, vec![input])
+}
+
+/// Reads a table of an atlas in the same way.
+pub fn atlas_table(atlas: &Atlas, name: &TableName) -> Result<u64, AtlasError> {
+    let inputs = atlas.inputs(name)?;
+    Ok(name.table().map_or(Ok(0), |table| read_table(&table, inputs))?)
+}
+
+fn read_table(table: &Table, input: Vec<Input>) -> Result<u64, TableError> {
     let mut rows = 0;
     match table {
         Table::Documents => {

@@ -44,12 +44,6 @@ static NEXT_GRAPH: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// The links cannot be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// The file of targets cannot be written or read.
-    #[error(transparent)]
-    Io(#[from] IoError),
     /// A link that should have come earlier.
     #[error("the link from {src} to {dest} comes after a larger one; links have to be sorted")]
     OutOfOrder {
@@ -78,6 +72,12 @@ pub enum GraphError {
         /// What was asked for.
         bytes: u64,
     },
+    /// The links cannot be read.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The file of targets cannot be written or read.
+    #[error(transparent)]
+    Io(#[from] IoError),
 }
 
 impl From<Infallible> for GraphError {

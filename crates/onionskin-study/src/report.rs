@@ -11,7 +11,10 @@ mod machine;
 mod make;
 mod overview;
 
+use std::borrow::Cow;
+
 use onionskin_core::format::{bytes, grouped, percent, seconds};
+use onionskin_extract::url::without_user;
 
 use crate::figure::Figure;
 
@@ -124,15 +127,33 @@ impl Table {
         }
     }
 
+    /// A table with all its rows.
+    pub fn of<const N: usize>(
+        id: &str,
+        title: &str,
+        columns: [&str; N],
+        rows: impl IntoIterator<Item = [Cell; N]>,
+    ) -> Table {
+        let rows = rows.into_iter().map(Vec::from).collect();
+        Table { rows, ..Table::new(id, title, &columns) }
+    }
+
     /// The same, shown when asked to.
     pub fn folded(mut self) -> Table {
         self.folded = true;
         self
     }
 
-    /// Adds a row.
+    /// Adds a row. A report is passed on, so user names and passwords of addresses are not in it.
     pub fn row(&mut self, cells: impl Into<Vec<Cell>>) {
-        let cells = cells.into();
+        let mut cells = cells.into();
+        for cell in &mut cells {
+            if let Cell::Text(text) | Cell::Address(text) = cell
+                && let Cow::Owned(without) = without_user(text)
+            {
+                *text = without;
+            }
+        }
         debug_assert_eq!(cells.len(), self.columns.len(), "{}", self.id);
         self.rows.push(cells);
     }

@@ -93,6 +93,22 @@ impl ReportParams {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
+    /// None of the pages where the crawl should begin is there.
+    #[error("none of the {0} seeds is a document of the atlas")]
+    NoSeeds(usize),
+    /// Tables that do not fit together.
+    #[error("{0}")]
+    Disagree(String),
+    /// Too little memory to begin.
+    #[error("a report of {documents} documents needs at least {least} of memory, not {given}")]
+    TooLittleMemory {
+        /// How many there are.
+        documents: u64,
+        /// What it was given.
+        given: MemoryBudget,
+        /// What it needs.
+        least: MemoryBudget,
+    },
     /// The atlas cannot be used.
     #[error(transparent)]
     Atlas(#[from] AtlasError),
@@ -114,22 +130,6 @@ pub enum ReportError {
     /// A figure cannot be drawn.
     #[error(transparent)]
     Figure(#[from] FigureError),
-    /// None of the pages where the crawl should begin is there.
-    #[error("none of the {0} seeds is a document of the atlas")]
-    NoSeeds(usize),
-    /// Tables that do not fit together.
-    #[error("{0}")]
-    Disagree(String),
-    /// Too little memory to begin.
-    #[error("a report of {documents} documents needs at least {least} of memory, not {given}")]
-    TooLittleMemory {
-        /// How many there are.
-        documents: u64,
-        /// What it was given.
-        given: MemoryBudget,
-        /// What it needs.
-        least: MemoryBudget,
-    },
 }
 
 /// Memory that does not grow.

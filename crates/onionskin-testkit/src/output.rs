@@ -182,6 +182,30 @@ impl Web {
         self.write_shards(Format::Jsonl(Composer::new(self)), sink, pages, shard_bytes, progress)
     }
 
+    /// Writes a third of the pages each in three shapes into a folder: `a.warc.gz`, `b.jsonl`, and
+    /// a folder `c` with a text file per page.
+    pub fn write_three_shapes(&self, folder: &Path) -> Result<[PathBuf; 3], WriteError> {
+        let paths = ["a.warc.gz", "b.jsonl", "c"].map(|name| folder.join(name));
+        let [warc, jsonl, texts] = &paths;
+        let at = |path: &Path| {
+            let path = path.to_owned();
+            move |source| WriteError::At { path, source }
+        };
+        let third = self.n_pages() / 3;
+        let options = WarcOptions { gzip: true, ..WarcOptions::default() };
+        let mut out = File::create(warc).map_err(at(warc))?;
+        self.write_warc(&mut out, 0..third, options, &mut |_, _| {})?;
+        let mut out = File::create(jsonl).map_err(at(jsonl))?;
+        self.write_jsonl(&mut out, third..2 * third, &mut |_, _| {})?;
+        fs::create_dir(texts).map_err(at(texts))?;
+        let mut composer = Composer::new(self);
+        for page in 2 * third..self.n_pages() {
+            let file = texts.join(format!("{page:05}.txt"));
+            fs::write(&file, composer.text(page)).map_err(at(&file))?;
+        }
+        Ok(paths)
+    }
+
     /// Writes a WARC file with a range of pages: a `warcinfo` record, then for each page a
     /// `request` (if wanted) and a `response`.
     pub fn write_warc<W: Write>(

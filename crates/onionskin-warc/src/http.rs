@@ -84,7 +84,17 @@ const MAX_ENCODINGS: usize = 4;
 /// assert_eq!(response.body, b"hello");
 /// # Ok::<(), onionskin_warc::HttpError>(())
 /// ```
-pub fn parse_response(mut block: Vec<u8>, limits: &Limits) -> Result<HttpResponse, HttpError> {
+pub fn parse_response(block: Vec<u8>, limits: &Limits) -> Result<HttpResponse, HttpError> {
+    parse_response_gently(block, limits, &mut |_| {})
+}
+
+/// As [`parse_response`], and calls `before_large` with the size of the body that is being decoded
+/// before it grows; that may wait until there is memory for it.
+pub fn parse_response_gently(
+    mut block: Vec<u8>,
+    limits: &Limits,
+    before_large: &mut dyn FnMut(u64),
+) -> Result<HttpResponse, HttpError> {
     let mut problems = Problems::default();
     let mut start = 0;
     let (status, headers, body_start) = loop {
@@ -97,7 +107,7 @@ pub fn parse_response(mut block: Vec<u8>, limits: &Limits) -> Result<HttpRespons
         break (status, headers, start + head_len);
     };
     block.drain(..body_start);
-    let body = decode_body(block, &headers, limits, &mut problems);
+    let body = decode_body(block, &headers, limits, &mut problems, before_large);
     Ok(HttpResponse { status, headers, body, problems: problems.0 })
 }
 
@@ -175,7 +185,13 @@ fn parse_status(line: &[u8]) -> Option<u16> {
     (digits.len() == 3).then_some(code)
 }
 
-fn decode_body(mut body: Vec<u8>, headers: &Headers, limits: &Limits, problems: &mut Problems) -> Vec<u8> {
+fn decode_body(
+    mut body: Vec<u8>,
+    headers: &Headers,
+    limits: &Limits,
+    problems: &mut Problems,
+    before_large: &mut dyn FnMut(u64),
+) -> Vec<u8> {
     let transfer: Vec<&str> = encodings(headers, "Transfer-Encoding");
     let is_chunked = transfer.iter().any(|name| name.eq_ignore_ascii_case("chunked"));
     if is_chunked {
@@ -202,7 +218,7 @@ fn decode_body(mut body: Vec<u8>, headers: &Headers, limits: &Limits, problems: 
             if body.is_empty() {
                 break;
             }
-            let decoded = coding.decode(&body, limits.max_body_bytes);
+            let decoded = coding.decode(&body, limits.max_body_bytes, before_large);
             if let Some(problem) = decoded.problem {
                 problems.push(problem);
             }

@@ -49,7 +49,7 @@ pub mod writer;
 pub use date::{format_date, parse_date};
 pub use fuzz::{fuzz_http, fuzz_reader};
 pub use headers::Headers;
-pub use http::{HttpError, HttpProblem, HttpResponse, http_head_len, parse_response};
+pub use http::{HttpError, HttpProblem, HttpResponse, http_head_len, parse_response, parse_response_gently};
 pub use range::{is_splittable_gzip, read_range};
 pub use reader::{OpenError, Reader};
 pub use record::{Damage, DamageKind, Item, Record, RecordKind};

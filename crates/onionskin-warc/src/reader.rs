@@ -219,10 +219,10 @@ impl<R: Read> Reader<R> {
         self.phase = Phase::Done;
     }
 
-    fn step(&mut self) -> io::Result<()> {
+    fn step(&mut self, before_large: &mut dyn FnMut(u64)) -> io::Result<()> {
         match self.phase {
             Phase::Between => self.open_member(),
-            Phase::Inside => self.read_record(),
+            Phase::Inside => self.read_record(before_large),
             Phase::Done => Ok(()),
         }
     }
@@ -254,7 +254,7 @@ impl<R: Read> Reader<R> {
 
     /// Reads what lies at the beginning of the pending bytes, up to the beginning of the next
     /// record.
-    fn read_record(&mut self) -> io::Result<()> {
+    fn read_record(&mut self, before_large: &mut dyn FnMut(u64)) -> io::Result<()> {
         if !self.skip_blanks()? {
             return Ok(());
         }
@@ -292,7 +292,11 @@ impl<R: Read> Reader<R> {
             return self.skip_block(offset, head_len as u64, head.length);
         }
         match usize::try_from(head.length) {
-            Ok(length) => self.read_block(offset, head, length),
+            Ok(length) => {
+                // What a segment is joined to is in memory as well.
+                before_large(head.length.saturating_add(self.segments.bytes()));
+                self.read_block(offset, head, length)
+            }
             Err(_) => self.skip_block(offset, head_len as u64, head.length),
         }
     }
@@ -676,10 +680,10 @@ impl<R: Read> Reader<R> {
     }
 }
 
-impl<R: Read> Iterator for Reader<R> {
-    type Item = io::Result<Item>;
-
-    fn next(&mut self) -> Option<io::Result<Item>> {
+impl<R: Read> Reader<R> {
+    /// The next item. `before_large` is called with the length of each block before there is memory
+    /// for it, and may wait until there is.
+    pub fn next_item(&mut self, before_large: &mut dyn FnMut(u64)) -> Option<io::Result<Item>> {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 return Some(Ok(item));
@@ -687,7 +691,7 @@ impl<R: Read> Iterator for Reader<R> {
             if self.phase == Phase::Done {
                 return None;
             }
-            if let Err(error) = self.step() {
+            if let Err(error) = self.step(before_large) {
                 self.phase = Phase::Done;
                 return Some(Err(error));
             }
@@ -695,6 +699,14 @@ impl<R: Read> Iterator for Reader<R> {
                 self.finish();
             }
         }
+    }
+}
+
+impl<R: Read> Iterator for Reader<R> {
+    type Item = io::Result<Item>;
+
+    fn next(&mut self) -> Option<io::Result<Item>> {
+        self.next_item(&mut |_| {})
     }
 }
 

@@ -25,6 +25,11 @@ impl Segments {
         self.open.is_some()
     }
 
+    /// Bytes of the record that is being joined.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.record.block.len() as u64)
+    }
+
     /// Is this the next segment of the record that is being joined?
     pub(crate) fn wants(&self, record: &Record) -> bool {
         self.open.as_ref().is_some_and(|open| {

@@ -106,3 +106,18 @@ pub(crate) fn outline(items: &[Item]) -> String {
     });
     words.collect::<Vec<_>>().join(" ")
 }
+
+/// Changes bytes of a file: where, by what, and in which of four ways.
+pub(crate) fn mutate(file: &mut Vec<u8>, changes: Vec<(proptest::sample::Index, u8, u8)>) {
+    for (index, byte, how) in changes {
+        let at = index.index(file.len());
+        match how {
+            0 => file[at] = byte,
+            1 => file[at] ^= 1 << (byte % 8),
+            2 => file.insert(at, byte),
+            _ => {
+                file.remove(at);
+            }
+        }
+    }
+}

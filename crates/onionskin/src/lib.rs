@@ -64,6 +64,8 @@
 mod causes;
 pub mod run;
 pub mod seen;
+#[cfg(test)]
+mod tests;
 
 pub use causes::causes;
 pub use onionskin_core as core;

@@ -124,6 +124,14 @@ impl Serialize for RunSummary {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
+    /// Too little memory to begin.
+    #[error("a run needs at least {least} of memory, not {given}")]
+    TooLittleMemory {
+        /// What it was given.
+        given: MemoryBudget,
+        /// What it needs.
+        least: MemoryBudget,
+    },
     /// The scan.
     #[error(transparent)]
     Scan(#[from] ScanError),
@@ -136,21 +144,9 @@ pub enum RunError {
     /// The atlas cannot be read.
     #[error(transparent)]
     Atlas(#[from] AtlasError),
-    /// Too little memory to begin.
-    #[error("a run needs at least {least} of memory, not {given}")]
-    TooLittleMemory {
-        /// What it was given.
-        given: MemoryBudget,
-        /// What it needs.
-        least: MemoryBudget,
-    },
 }
 
-impl From<ReportError> for RunError {
-    fn from(error: ReportError) -> RunError {
-        RunError::Report(Box::new(error))
-    }
-}
+onionskin_store::boxed_sources!(RunError: Report(ReportError));
 
 /// Does the whole job, or what is left of it after an earlier run of the same.
 pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, RunError> {

@@ -8,7 +8,7 @@ use clap::ValueHint;
 use onionskin::avoid::{AuditedEntry, Savings, alternates, audit, read_list, simulate_crawl};
 use onionskin::{AvoidParams, AvoidReport, avoid};
 use onionskin_mirror::avoid::{
-    AuditParams, AvoidEntry, AvoidList, CrawlCounts, Date, Format, Rendered, SkipRule,
+    AuditParams, AvoidEntry, AvoidList, CrawlCounts, Date, Format, Protected, Rendered, SkipRule,
 };
 use onionskin_mirror::describe::Kind;
 use onionskin_store::MemoryBudget;
@@ -16,7 +16,7 @@ use onionskin_store::table::document::FetchedAt;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{bytes, grouped, percent, print, print_tagged, table};
+use crate::output::{bytes, grouped, percent, print, print_as_is, print_tagged, table, tell};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -50,6 +50,14 @@ pub(crate) struct AvoidArgs {
     /// Collections of fewer than ten pages too.
     #[arg(long)]
     pub noise: bool,
+    /// Include copies of collections whose principal was chosen by size, depth or the like: nothing
+    /// tells there which copy is the original, and the list may skip it.
+    #[arg(long)]
+    pub weak: bool,
+    /// Never skip anything on this host or its subdomains; @FILE names a file with one host per
+    /// line. May be given several times.
+    #[arg(long, value_name = "HOST|@FILE")]
+    pub protect: Vec<String>,
     /// How many entries to list; 0 for all.
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub list: usize,
@@ -130,10 +138,9 @@ pub(crate) fn run(args: &AvoidArgs, global: &Global) -> anyhow::Result<Exit> {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "a remark beside the data")]
 fn say(global: &Global, text: &str) {
     if !global.quiet {
-        eprintln!("{text}");
+        tell(text);
     }
 }
 
@@ -157,13 +164,15 @@ fn make(args: &AvoidArgs, global: &Global) -> anyhow::Result<Exit> {
     params.limits.max_unique = args.max_unique;
     params.max_rules = args.max_rules;
     params.noise = args.noise;
+    params.weak = args.weak;
+    params.protect = protected(&args.protect)?;
     params.memory = args.memory.unwrap_or(params.memory);
     let report = avoid(&params)?;
     match (&args.output, args.format.as_slice()) {
         (None, [format]) => {
             let rendered = format.render(&report.list)?;
             tell_left_out(*format, &rendered, global);
-            print(&rendered.text)?;
+            print_as_is(&rendered.text)?;
             return Ok(Exit::Done);
         }
         (None, [_, _, ..]) => bail!("several formats need a folder: say -o FOLDER"),
@@ -176,6 +185,29 @@ fn make(args: &AvoidArgs, global: &Global) -> anyhow::Result<Exit> {
         print(&describe(&report, args))?;
     }
     Ok(Exit::Done)
+}
+
+/// Hosts that were given, and those of files: one per line, `#` begins a remark.
+fn protected(given: &[String]) -> anyhow::Result<Protected> {
+    let mut hosts = Vec::new();
+    for given in given {
+        match given.strip_prefix('@') {
+            None => hosts.push((given.clone(), "--protect".to_owned())),
+            Some(file) => {
+                let text = std::fs::read_to_string(file).with_context(|| format!("reading {file}"))?;
+                for (line, text) in (1..).zip(text.lines()) {
+                    let host = text.split('#').next().unwrap_or_default().trim();
+                    if !host.is_empty() {
+                        hosts.push((host.to_owned(), format!("{file}, line {line}")));
+                    }
+                }
+            }
+        }
+    }
+    for (host, place) in &hosts {
+        Protected::new([host]).with_context(|| place.clone())?;
+    }
+    Ok(Protected::new(hosts.into_iter().map(|(host, _)| host))?)
 }
 
 fn tell_left_out(format: Format, rendered: &Rendered, global: &Global) {
@@ -198,8 +230,14 @@ fn write_files(folder: &Path, formats: &[Format], list: &AvoidList, global: &Glo
 /// A crawler that reads the file while it is written must see the old one or the new one.
 fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = path.with_extension("new");
-    std::fs::write(&beside, text).with_context(|| format!("writing {}", beside.display()))?;
-    std::fs::rename(&beside, path).with_context(|| format!("writing {}", path.display()))
+    let written = std::fs::write(&beside, text)
+        .with_context(|| format!("writing {}", beside.display()))
+        .and_then(|()| std::fs::rename(&beside, path).with_context(|| format!("writing {}", path.display())));
+    if written.is_err() {
+        // Half a file, or one that cannot go where it belongs, is of no use to anybody.
+        let _ = std::fs::remove_file(&beside);
+    }
+    written
 }
 
 /// A dash where there is nothing to have a part of.
@@ -211,7 +249,7 @@ fn percent_of(part: u64, all: u64) -> String {
 pub(crate) fn describe(report: &AvoidReport, args: &AvoidArgs) -> String {
     let mut text = String::new();
     let most = if args.list == 0 { usize::MAX } else { args.list };
-    let mut entries = table(&["skip", "kind", "pages", "unique", "rules", "kept instead"]);
+    let mut entries = table(&["skip", "kind", "pages", "unique", "rules", "kept instead", "since"]);
     for entry in report.list.entries.iter().take(most) {
         let first = entry.rules.first().map(|rule| rule_words(entry, rule)).unwrap_or_default();
         let skip = match entry.rules.len() {
@@ -225,6 +263,7 @@ pub(crate) fn describe(report: &AvoidReport, args: &AvoidArgs) -> String {
             grouped(entry.unique),
             grouped(entry.rules.len() as u64),
             entry.principal.clone(),
+            entry.principal_evidence.clone().unwrap_or_else(|| "unknown".to_owned()),
         ]);
     }
     if !report.list.entries.is_empty() {
@@ -253,6 +292,16 @@ pub(crate) fn describe(report: &AvoidReport, args: &AvoidArgs) -> String {
     }
     for (why, n) in &report.left_out {
         let _ = writeln!(text, "not on the list: {} copies: {why}", grouped(*n));
+    }
+    if report.weak > 0 {
+        let _ = writeln!(
+            text,
+            "not on the list: {} copies of collections where nothing tells which copy is the original; --weak includes them",
+            grouped(report.weak)
+        );
+    }
+    if report.protected > 0 {
+        let _ = writeln!(text, "not on the list: {} copies on protected hosts", grouped(report.protected));
     }
     if report.uncovered + report.spared > 0 {
         let _ = writeln!(

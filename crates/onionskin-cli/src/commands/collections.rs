@@ -16,7 +16,7 @@ use onionskin_study::figure::{CollectionPoint, Figure, Ink};
 use super::similar::apply;
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
+use crate::output::{Counts, bytes, grouped, print, print_tagged, seconds, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -165,7 +165,7 @@ impl Found {
     fn describe(&self, args: &CollectionsArgs) -> String {
         let mut text = String::new();
         let mut listed =
-            table(&["collection", "kind", "copies", "sites", "pages", "to spare", "principal copy"]);
+            table(&["collection", "kind", "copies", "sites", "pages", "to spare", "principal copy", "since"]);
         let mut n = 0;
         for Collection { group, members } in self.listed(args) {
             n += 1;
@@ -178,6 +178,7 @@ impl Found {
                 grouped(group.slots),
                 grouped(group.duplicate_pages),
                 principal.and_then(|replica| replica.root_url.clone()).unwrap_or_default(),
+                group.principal_evidence.clone().unwrap_or_else(|| "unknown".to_owned()),
             ]);
         }
         if n > 0 {
@@ -224,26 +225,21 @@ impl Found {
 /// The summary for people.
 pub(crate) fn describe(summary: &CollectionsSummary) -> String {
     let counts = &summary.counts;
-    let mut found = table(&["found", "number"]);
-    let mut row = |name: &str, value: u64| {
-        found.add_row([name.to_owned(), grouped(value)]);
-    };
-    row("documents", summary.documents);
-    row("links between them", summary.links);
-    row("trivial clusters", counts.trivial_clusters);
-    row("  documents in them", counts.clustered_documents);
-    row("  pairs of them that are linked", counts.linked_pairs);
-    row("  pairs that merge", counts.edges);
-    row("  joined across break points", counts.bridged);
-    row("collections", counts.groups);
-    row("  of fewer than ten pages (noise)", counts.noise_groups);
-    for (kind, n) in &counts.kinds {
-        row(&format!("  {kind}"), *n);
-    }
-    row("replicas", counts.replicas);
-    row("pages in them", counts.pages);
-    row("copies that a crawler can spare", counts.duplicate_pages);
-    row("rewritings of addresses", counts.url_rules);
+    let mut found = Counts::new("found");
+    found.row("documents", summary.documents);
+    found.row("links between them", summary.links);
+    found.row("trivial clusters", counts.trivial_clusters);
+    found.row("  documents in them", counts.clustered_documents);
+    found.row("  pairs of them that are linked", counts.linked_pairs);
+    found.row("  pairs that merge", counts.edges);
+    found.row("  joined across break points", counts.bridged);
+    found.row("collections", counts.groups);
+    found.row("  of fewer than ten pages (noise)", counts.noise_groups);
+    found.rows("  ", &counts.kinds);
+    found.row("replicas", counts.replicas);
+    found.row("pages in them", counts.pages);
+    found.row("copies that a crawler can spare", counts.duplicate_pages);
+    found.row("rewritings of addresses", counts.url_rules);
     let resumed = if summary.resumed { " (went on where an earlier run stopped)" } else { "" };
     format!(
         "{found}\n{} of copies to spare\n{}, {} of processor time, {} of memory at most{resumed}\n",

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::ValueHint;
-use onionskin::dedup::{DamagedInput, Tally};
+use onionskin::dedup::DamagedInput;
 use onionskin::{DedupParams, DedupSummary, Survivor, dedup};
 use onionskin_corpus::Format;
 use onionskin_store::MemoryBudget;
@@ -13,7 +13,7 @@ use onionskin_store::MemoryBudget;
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
 use crate::commands::similar::parse_number_or_share;
-use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
+use crate::output::{bytes, grouped, print_summary, seconds, shown, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -99,15 +99,8 @@ fn shards(text: &str) -> Result<Shards, String> {
 
 pub(crate) fn run(args: &DedupArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args)?;
-    let bar = Bar::new(global);
-    let result = dedup(&params, &bar);
-    bar.finish();
-    let summary = result?;
-    if global.json {
-        print_tagged("dedup", &summary)?;
-    } else {
-        print(&describe(&summary, &params))?;
-    }
+    let summary = Bar::new(global).during(|bar| dedup(&params, bar))?;
+    print_summary(global, "dedup", &summary, |summary| describe(summary, &params))?;
     Ok(Exit::Done)
 }
 
@@ -119,6 +112,7 @@ fn params(args: &DedupArgs) -> anyhow::Result<DedupParams> {
     params.threshold = args.threshold.as_deref().map(parse_number_or_share).transpose()?;
     params.survivor = args.keep.clone();
     params.dry_run = args.dry_run;
+    params.pdf_worker = super::pdf_worker();
     params.memory = args.resources.memory.unwrap_or_else(MemoryBudget::default_for_machine);
     if let Some(threads) = args.resources.threads {
         params.threads = usize::from(threads);
@@ -129,15 +123,16 @@ fn params(args: &DedupArgs) -> anyhow::Result<DedupParams> {
 /// The summary for people.
 fn describe(summary: &DedupSummary, params: &DedupParams) -> String {
     let mut decided = table(&["", "documents", "payload"]);
-    let mut row = |name: &str, tally: Tally| {
+    for (name, tally) in [
+        ("kept", summary.kept),
+        ("removed", summary.removed),
+        ("  exact copies", summary.removed_exact),
+        ("  near copies", summary.removed_near),
+        ("  on the same site", summary.removed_same_site),
+        ("  on another site", summary.removed_cross_site),
+    ] {
         decided.add_row([name.to_owned(), grouped(tally.documents), bytes(tally.bytes)]);
-    };
-    row("kept", summary.kept);
-    row("removed", summary.removed);
-    row("  exact copies", summary.removed_exact);
-    row("  near copies", summary.removed_near);
-    row("  on the same site", summary.removed_same_site);
-    row("  on another site", summary.removed_cross_site);
+    }
     let mut text = format!("{decided}\n{} clusters", grouped(summary.clusters));
     if summary.kept_for_payload > 0 {
         let kept = grouped(summary.kept_for_payload);
@@ -180,7 +175,8 @@ fn describe(summary: &DedupSummary, params: &DedupParams) -> String {
         text.push('\n');
     }
     for DamagedInput { input, problem } in &summary.damaged {
-        let _ = writeln!(text, "{input} is damaged ({problem}); its copy ends where it does");
+        let _ =
+            writeln!(text, "{} is damaged ({}); its copy ends where it does", shown(input), shown(problem));
     }
     let _ = writeln!(
         text,

@@ -73,19 +73,10 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
     let planted = write_truth(&web, &truth, &bar)?;
     bar.finish();
 
-    let bar = Bar::new(global);
     let params = ScanParams::new(vec![pages.display().to_string()], atlas.clone());
-    let result = scan(&params, &bar);
-    bar.finish();
-    let summary = result?;
-    let bar = Bar::steps(global);
-    let result = similar(&SimilarParams::new(atlas.clone()), &bar);
-    bar.finish();
-    let found = result?;
-    let bar = Bar::steps(global);
-    let result = collections(&CollectionsParams::new(atlas.clone()), &bar);
-    bar.finish();
-    let copied = result?;
+    let summary = Bar::new(global).during(|bar| scan(&params, bar))?;
+    let found = Bar::steps(global).during(|bar| similar(&SimilarParams::new(atlas.clone()), bar))?;
+    let copied = Bar::steps(global).during(|bar| collections(&CollectionsParams::new(atlas.clone()), bar))?;
     let mirrors = evaluate_mirrors(&atlas, &truth)?.unwrap_or_default();
     let list = avoid(&AvoidParams::new(atlas.clone()))?;
     let judged = evaluate(&EvaluateParams {
@@ -97,12 +88,9 @@ pub(crate) fn run(args: &DemoArgs, global: &Global) -> anyhow::Result<Exit> {
         memory: params.memory,
         work_dir: folder.join("work"),
     })?;
-    let bar = Bar::steps(global);
     let mut params = ReportParams::new(atlas.clone(), folder.join("report"));
     params.png = true;
-    let result = onionskin::report(&params, &bar);
-    bar.finish();
-    let report = result?.written;
+    let report = Bar::steps(global).during(|bar| onionskin::report(&params, bar))?.written;
     let stages = Stages { scan: &summary, similar: &found, collections: &copied, list: &list };
     let seen = look(&atlas, &stages, &judged, &mirrors)?;
     if global.json {

@@ -10,7 +10,7 @@ use onionskin_store::MemoryBudget;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{grouped, print, print_tagged, table};
+use crate::output::{grouped, print, print_tagged, table, tell};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct EvaluateArgs {
@@ -81,9 +81,8 @@ pub(crate) fn run(args: &EvaluateArgs, global: &Global) -> anyhow::Result<Exit> 
     Ok(if failed.is_empty() { Exit::Done } else { Exit::No })
 }
 
-#[expect(clippy::print_stderr, reason = "a remark beside the data")]
 fn say(text: &str) {
-    eprintln!("{text}");
+    tell(text);
 }
 
 /// What should make people doubt the numbers.

@@ -18,8 +18,8 @@ use onionskin_warc::format_date;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{Tagged, bytes, grouped, percent, print, print_tagged, table};
-use view::{Look, harmless};
+use crate::output::{Tagged, bytes, grouped, percent, print, print_as_is, print_tagged, shown, table, tell};
+use view::Look;
 
 /// Columns where nobody says how many there are.
 const WIDTH: usize = 100;
@@ -95,9 +95,9 @@ fn is_no(error: &anyhow::Error) -> bool {
     )
 }
 
-#[expect(clippy::print_stderr, reason = "a remark beside the data")]
+/// One line, whatever names are in it.
 fn say(text: &str) {
-    eprintln!("{text}");
+    tell(&shown(text));
 }
 
 fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()> {
@@ -107,6 +107,7 @@ fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()>
         b: b.parse()?,
         base: args.base.clone(),
         pdf_worker: super::pdf_worker(),
+        limits: None,
     };
     let explained = explain(&params)?;
     for (facts, name) in [(&explained.a, &params.a), (&explained.b, &params.b)] {
@@ -129,7 +130,8 @@ fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()>
         Ok(texts) => {
             told_of_changes(&explained, texts);
             if !global.json {
-                print(&passages(texts, args))?;
+                // With colours of its own; what steers is taken out of the texts.
+                print_as_is(&passages(texts, args))?;
             }
         }
         Err(error) => {
@@ -157,7 +159,7 @@ fn told_of_changes(explained: &Explanation, texts: &Texts) {
 }
 
 fn clean(text: &str) -> String {
-    text.chars().map(harmless).collect()
+    shown(text).into_owned()
 }
 
 /// The numbers, for people.

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Compression, GenerateArgs, Global, OutputFormat};
-use crate::output::{bytes, grouped, print_tagged};
+use crate::output::{bytes, grouped, print_tagged, tell};
 use crate::progress::Bar;
 
 #[derive(Serialize)]
@@ -52,14 +52,13 @@ pub(crate) fn run(args: &GenerateArgs, global: &Global) -> anyhow::Result<Exit> 
     Ok(Exit::Done)
 }
 
-#[expect(clippy::print_stderr, reason = "a remark beside the data")]
 fn told(written: &Written) {
-    eprintln!(
+    tell(&format!(
         "{} pages, {} in {} files",
         grouped(written.pages),
         bytes(written.bytes),
         grouped(written.files)
-    );
+    ));
 }
 
 /// Writes what is true of a web.
@@ -173,6 +172,14 @@ impl<W: Write> Encoder<W> {
         })
     }
 
+    fn out(&mut self) -> &mut dyn Write {
+        match self {
+            Encoder::Plain(out) => out,
+            Encoder::Gz(out) => out,
+            Encoder::Zst(out) => out,
+        }
+    }
+
     fn finish(self) -> io::Result<()> {
         match self {
             Encoder::Plain(mut out) => out.flush(),
@@ -184,18 +191,10 @@ impl<W: Write> Encoder<W> {
 
 impl<W: Write> Write for Encoder<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Encoder::Plain(out) => out.write(bytes),
-            Encoder::Gz(out) => out.write(bytes),
-            Encoder::Zst(out) => out.write(bytes),
-        }
+        self.out().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Encoder::Plain(out) => out.flush(),
-            Encoder::Gz(out) => out.flush(),
-            Encoder::Zst(out) => out.flush(),
-        }
+        self.out().flush()
     }
 }

@@ -11,7 +11,7 @@ use onionskin_study::report::{ChangesSummary, Written, report_changes};
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::{bytes, grouped, percent, print, print_tagged, table};
+use crate::output::{bytes, grouped, percent, print_summary, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -80,15 +80,8 @@ fn of_one(args: &ReportArgs, global: &Global) -> anyhow::Result<Exit> {
     params.reference.clone_from(&args.reference);
     params.iterations = args.iterations;
     params.memory = args.resources.memory.unwrap_or(params.memory);
-    let bar = Bar::steps(global);
-    let result = report(&params, &bar);
-    bar.finish();
-    let summary = result?;
-    if global.json {
-        print_tagged("report", &summary)?;
-    } else {
-        print(&describe(&summary))?;
-    }
+    let summary = Bar::steps(global).during(|bar| report(&params, bar))?;
+    print_summary(global, "report", &summary, describe)?;
     Ok(Exit::Done)
 }
 
@@ -104,15 +97,8 @@ fn of_two(args: &ReportArgs, later: &Path, global: &Global) -> anyhow::Result<Ex
         memory: args.resources.memory.unwrap_or_else(onionskin_store::MemoryBudget::default_for_machine),
         work_dir: output.join(".work"),
     };
-    let bar = Bar::steps(global);
-    let result = report_changes(&params, &output, !args.no_png, &bar);
-    bar.finish();
-    let summary = result?;
-    if global.json {
-        print_tagged("changes", &summary)?;
-    } else {
-        print(&describe_changes(&summary))?;
-    }
+    let summary = Bar::steps(global).during(|bar| report_changes(&params, &output, !args.no_png, bar))?;
+    print_summary(global, "changes", &summary, describe_changes)?;
     Ok(Exit::Done)
 }
 

@@ -2,16 +2,15 @@
 
 use onionskin::run::Outcome;
 use onionskin::similar::Search;
-use onionskin::{RunParams, RunSummary, Survivor};
+use onionskin::{RunParams, RunSummary};
 use onionskin_mirror::Merge;
-use onionskin_similar::cluster::Clustering;
 
 use super::collections;
-use super::scan::{self, warn_of_nothing};
+use super::scan::{self, is_nothing, warn_of_nothing};
 use super::similar::{self, parse_share};
 use crate::Exit;
-use crate::args::{Global, ScanArgs};
-use crate::output::{bytes, print, print_tagged, seconds};
+use crate::args::{ClusterArgs, Global, ScanArgs};
+use crate::output::{bytes, print_summary, seconds};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -33,17 +32,8 @@ pub(crate) struct SearchArgs {
     /// corpora, and as the yardstick.
     #[arg(long)]
     pub exact: bool,
-    /// centred (every member is similar to the centre) or transitive (everything that is
-    /// connected).
-    #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
-    pub cluster: Clustering,
-    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or
-    /// prefer:A,B,... with beginnings of URLs, host names or names of inputs.
-    #[arg(long, default_value = "smallest", value_name = "RULE")]
-    pub keep: Survivor,
-    /// Do not measure on a sample how much was found.
-    #[arg(long)]
-    pub no_recall: bool,
+    #[command(flatten)]
+    pub clusters: ClusterArgs,
     /// When similar pages grow together into collections: tolerant, strict or extended.
     #[arg(long, default_value_t = Merge::Tolerant, value_name = "CONDITION", conflicts_with = "no_collections")]
     pub merge: Merge,
@@ -62,23 +52,13 @@ pub(crate) struct SearchArgs {
 
 pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args)?;
-    let bar = Bar::new(global);
-    let result = onionskin::run(&params, &bar);
-    bar.finish();
-    let summary = result?;
+    let summary = Bar::new(global).during(|bar| onionskin::run(&params, bar))?;
     #[cfg(feature = "serve")]
     if args.searches.index {
         super::serve::index(&params.scan.atlas, params.scan.memory, global)?;
     }
-    if global.json {
-        print_tagged("run", &summary)?;
-    } else {
-        print(&describe(&summary))?;
-    }
-    if let Some(scanned) = summary.scan.summary()
-        && scanned.documents == 0
-        && scanned.bad_record_count() > 0
-    {
+    print_summary(global, "run", &summary, describe)?;
+    if let Some(scanned) = summary.scan.summary().filter(|scanned| is_nothing(scanned)) {
         warn_of_nothing(scanned);
         return Ok(Exit::No);
     }
@@ -90,9 +70,7 @@ fn params(args: &RunArgs) -> anyhow::Result<RunParams> {
     let mut params = RunParams::new(scan::params(&args.scan));
     let threshold = searches.threshold.as_deref().map_or(Ok(Search::THRESHOLD), parse_share)?;
     params.similar.search = Search::Resemblance { threshold, filter: None, exact: searches.exact };
-    params.similar.clustering = searches.cluster;
-    params.similar.survivor = searches.keep.clone();
-    params.similar.measure_recall = !searches.no_recall;
+    searches.clusters.apply(&mut params.similar);
     if searches.no_report {
         params.report = None;
     }

@@ -3,39 +3,37 @@
 use std::fmt::Write;
 
 use onionskin::{ScanParams, ScanSummary, scan};
+use onionskin_core::format::plural;
 use onionskin_corpus::Options;
 use onionskin_extract::ExtractOptions;
 use onionskin_store::MemoryBudget;
 
 use crate::Exit;
 use crate::args::{Global, ReadingArgs, ScanArgs};
-use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
+use crate::output::{Counts, bytes, grouped, print_summary, seconds, shown, tell};
 use crate::progress::Bar;
 
 pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args);
-    let bar = Bar::new(global);
-    let result = scan(&params, &bar);
-    bar.finish();
-    let summary = result?;
-    if global.json {
-        print_tagged("scan", &summary)?;
-    } else {
-        print(&describe(&summary))?;
-    }
-    if summary.documents == 0 && summary.bad_record_count() > 0 {
+    let summary = Bar::new(global).during(|bar| scan(&params, bar))?;
+    print_summary(global, "scan", &summary, describe)?;
+    if is_nothing(&summary) {
         warn_of_nothing(&summary);
         return Ok(Exit::No);
     }
     Ok(Exit::Done)
 }
 
+/// Whether there was something, and no document in it.
+pub(super) fn is_nothing(summary: &ScanSummary) -> bool {
+    summary.documents == 0 && (summary.bad_record_count() > 0 || !summary.skipped.is_empty())
+}
+
 /// An atlas of nothing is hardly what was wanted.
-#[expect(clippy::print_stderr, reason = "a remark beside the data")]
 pub(super) fn warn_of_nothing(summary: &ScanSummary) {
-    eprintln!("warning: not one document could be read");
+    tell("warning: not one document could be read");
     if summary.bad_records.keys().any(|code| matches!(code.as_str(), "missing_text" | "missing_column")) {
-        eprintln!("hint: name the field or column that holds the text with --text-field");
+        tell("hint: name the field or column that holds the text with --text-field");
     }
 }
 
@@ -48,6 +46,7 @@ pub(super) fn params(args: &ScanArgs) -> ScanParams {
     params.options.task_bytes = args.task_bytes;
     params.commit_bytes = args.commit_bytes;
     params.max_bad_records = args.reading.max_bad_records;
+    params.strict = args.reading.strict;
     params.memory = args.resources.memory.unwrap_or_else(MemoryBudget::default_for_machine);
     if let Some(threads) = args.resources.threads {
         params.threads = usize::from(threads);
@@ -65,8 +64,10 @@ fn options(reading: &ReadingArgs) -> Options {
         format: reading.format,
         max_record_bytes: reading.max_record_bytes.bytes(),
         any_status: reading.any_status,
+        follow_links: reading.follow_links,
         extract: ExtractOptions {
             pdf: reading.pdf,
+            postscript: reading.postscript,
             pdf_worker: super::pdf_worker(),
             ..ExtractOptions::default()
         },
@@ -77,39 +78,62 @@ fn options(reading: &ReadingArgs) -> Options {
 /// How many bad records are shown; the manifest has more.
 const SHOWN: usize = 10;
 
+/// Names files that were skipped: those that could not be opened first.
+fn describe_skipped_files(text: &mut String, summary: &ScanSummary) {
+    if summary.unreadable_files > 0 {
+        let files = plural(summary.unreadable_files, "unreadable file", "unreadable files");
+        let _ = writeln!(text, "{files}; the atlas is made of the others");
+    }
+    let (unreadable, others): (Vec<_>, Vec<_>) =
+        summary.skipped_files.iter().partition(|file| file.reason.starts_with("unreadable file"));
+    let files = unreadable.iter().chain(&others);
+    for file in files.take(SHOWN) {
+        let _ = writeln!(text, "  {}: {}", shown(&file.place), shown(&file.reason));
+    }
+    if summary.skipped_files.len() > SHOWN {
+        let _ = writeln!(text, "  … more are in manifest.json under skipped_files");
+    }
+}
+
+/// How much could not be read, and the first of it.
+fn describe_bad_records(text: &mut String, summary: &ScanSummary) {
+    let bad = summary.bad_record_count();
+    if bad == 0 {
+        return;
+    }
+    let all = grouped(summary.documents.saturating_add(bad));
+    let size = match summary.bad_record_bytes {
+        0 => String::new(),
+        lost => format!(" ({} of the input)", bytes(lost)),
+    };
+    let _ = writeln!(text, "{} of {all} records could not be read{size}:", grouped(bad));
+    for record in summary.bad_record_examples.iter().take(SHOWN) {
+        let _ = writeln!(text, "  {}: {}", shown(&record.place), shown(&record.reason));
+    }
+    if bad > SHOWN as u64 {
+        let _ = writeln!(text, "  … the first 100 are in manifest.json under bad_record_examples");
+    }
+}
+
 /// The summary for people.
 pub(crate) fn describe(summary: &ScanSummary) -> String {
-    let mut seen = table(&["seen", "number"]);
-    let mut row = |name: &str, value: u64| {
-        seen.add_row([name.to_owned(), grouped(value)]);
-    };
-    row("documents", summary.documents);
-    row("  of them empty", summary.empty_documents);
+    let mut seen = Counts::new("seen");
+    seen.row("documents", summary.documents);
+    seen.row("  of them empty", summary.empty_documents);
     if summary.revisits > 0 {
-        row("  of them revisits", summary.revisits);
+        seen.row("  of them revisits", summary.revisits);
     }
-    row("words", summary.tokens);
-    row("sites", summary.sites);
-    row("links in pages", summary.links_found);
-    row("links between documents", summary.links);
-    for (chunking, count) in &summary.chunks {
-        row(&format!("chunks {chunking}"), *count);
-    }
+    seen.row("words", summary.tokens);
+    seen.row("sites", summary.sites);
+    seen.row("links in pages", summary.links_found);
+    seen.row("links between documents", summary.links);
+    seen.rows("chunks ", &summary.chunks);
     let mut text = format!("{seen}\n");
     for (reason, count) in &summary.skipped {
-        let _ = writeln!(text, "passed over: {} × {reason}", grouped(*count));
+        let _ = writeln!(text, "passed over: {} × {}", grouped(*count), shown(reason));
     }
-    let bad = summary.bad_record_count();
-    if bad > 0 {
-        let all = grouped(summary.documents + bad);
-        let _ = writeln!(text, "{} of {all} records could not be read:", grouped(bad));
-        for record in summary.bad_record_examples.iter().take(SHOWN) {
-            let _ = writeln!(text, "  {}: {}", record.place, record.reason);
-        }
-        if bad > SHOWN as u64 {
-            let _ = writeln!(text, "  … the first 100 are in manifest.json under bad_record_examples");
-        }
-    }
+    describe_skipped_files(&mut text, summary);
+    describe_bad_records(&mut text, summary);
     let resumed = match summary.resumed_documents {
         0 => String::new(),
         n => format!(" ({} documents were there from an earlier run)", grouped(n)),

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::{bytes, grouped, print, print_json};
+use crate::output::{bytes, grouped, print, print_json, tell};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SeenArgs {
@@ -332,15 +332,14 @@ fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exi
     Ok(Exit::Done)
 }
 
-#[expect(clippy::print_stderr, reason = "a summary beside the data")]
 fn summarise(counts: &BTreeMap<&'static str, u64>) {
     let all: u64 = counts.values().sum();
     let parts: Vec<String> = counts.iter().map(|(status, n)| format!("{} {status}", grouped(*n))).collect();
-    eprintln!(
+    tell(&format!(
         "{} documents: {}",
         grouped(all),
         if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
-    );
+    ));
 }
 
 fn run_remove(args: &RemoveArgs) -> anyhow::Result<Exit> {

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::print_tagged;
+use crate::output::{print_tagged, tell};
 use crate::progress::Bar;
 
 /// Where the token is when no file is named.
@@ -41,8 +41,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     token_file: Option<PathBuf>,
     /// A name by which the server may be called on loopback, besides localhost; can be given again.
+    /// Reading needs the token then.
     #[arg(long = "allow-host", value_name = "NAME")]
     allow_hosts: Vec<String>,
+    /// Reading needs the token on loopback too.
+    #[arg(long)]
+    require_token: bool,
     /// Connections that are open at a time; further ones wait.
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections as u32, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     max_connections: u32,
@@ -80,6 +84,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
     config.listen = args.listen;
     config.token = token(args)?;
     config.allow_hosts.clone_from(&args.allow_hosts);
+    config.require_token = args.require_token;
     if let Some(threads) = args.resources.threads {
         config.threads = usize::from(threads);
     }
@@ -89,7 +94,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
     let result = onionskin_serve::run(config, &bar, |address, lost| {
         bar.finish();
         warn_of_lost(lost, global);
-        told = tell(address, global);
+        told = announce(address, global);
     });
     bar.finish();
     result?;
@@ -101,23 +106,23 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
 pub(crate) fn index(atlas: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Result<()> {
     let atlas = Atlas::open(atlas)?;
     let texts = TextsParams { base: None, pdf_worker: super::pdf_worker() };
-    let bar = Bar::new(global);
-    let result = Index::open_or_build(&atlas, &BuildParams { texts, memory, folder: None }, &bar);
-    bar.finish();
+    let result = Bar::new(global)
+        .during(|bar| Index::open_or_build(&atlas, &BuildParams { texts, memory, folder: None }, bar));
     if let (_, Some(built)) = result? {
         warn_of_lost(&built.lost, global);
     }
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "for people, beside the data")]
 fn warn_of_lost(lost: &[LostInput], global: &Global) {
     for input in lost.iter().filter(|_| !global.quiet) {
         let LostInput { input, documents, reason } = input;
-        eprintln!("warning: {input}: {reason}; {documents} documents are found by title and address alone");
+        tell(&format!(
+            "warning: {input}: {reason}; {documents} documents are found by title and address alone"
+        ));
     }
     if !lost.is_empty() && !global.quiet {
-        eprintln!("hint: name the folder that the inputs are in with --base, and give --reindex");
+        tell("hint: name the folder that the inputs are in with --base, and give --reindex");
     }
 }
 
@@ -134,14 +139,13 @@ fn token(args: &ServeArgs) -> anyhow::Result<Option<Token>> {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "for people, beside the data")]
-fn tell(address: SocketAddr, global: &Global) -> anyhow::Result<()> {
+fn announce(address: SocketAddr, global: &Global) -> anyhow::Result<()> {
     let url = format!("http://{address}/");
     if global.json {
         print_tagged("listening", &ListeningWire { address: address.to_string(), url: url.clone() })?;
     }
     if !global.quiet {
-        eprintln!("listening on {url}");
+        tell(&format!("listening on {url}"));
     }
     Ok(())
 }

@@ -6,13 +6,14 @@ use anyhow::{Context, bail};
 use onionskin::similar::{IterationSummary, Search};
 use onionskin::{SimilarParams, SimilarSummary, similar};
 use onionskin_core::Threshold;
+use onionskin_similar::candidates::CandidateStats;
 use onionskin_similar::recall::Interval;
 use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs, SimilarArgs, SimilarPreset};
-use crate::output::{bytes, grouped, percent, print, print_tagged, seconds, table};
+use crate::output::{Counts, bytes, grouped, percent, print_summary, seconds};
 use crate::progress::Bar;
 
 /// Shared chunks that are enough, where nothing is said (Shivakumar and Garcia-Molina 1998, section
@@ -25,24 +26,15 @@ const PARAGRAPHS: f64 = 0.5;
 
 pub(crate) fn run(args: &SimilarArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args)?;
-    let bar = Bar::steps(global);
-    let result = similar(&params, &bar);
-    bar.finish();
-    let summary = result?;
-    if global.json {
-        print_tagged("similar", &summary)?;
-    } else {
-        print(&describe(&summary))?;
-    }
+    let summary = Bar::steps(global).during(|bar| similar(&params, bar))?;
+    print_summary(global, "similar", &summary, describe)?;
     Ok(Exit::Done)
 }
 
 fn params(args: &SimilarArgs) -> anyhow::Result<SimilarParams> {
     let mut params = SimilarParams::new(args.atlas.clone());
     params.search = search(args)?;
-    params.clustering = args.cluster;
-    params.survivor = args.keep.clone();
-    params.measure_recall = !args.no_recall;
+    args.clusters.apply(&mut params);
     params.for_report = args.for_report;
     apply(&args.resources, &mut params.memory, &mut params.threads);
     Ok(params)
@@ -133,29 +125,43 @@ pub(crate) fn parse_number_or_share(text: &str) -> anyhow::Result<f64> {
     }
 }
 
+/// Which pairs the list has, and which not.
+fn listed(candidates: &CandidateStats) -> String {
+    let CandidateStats { crowded_buckets, largest_bucket, crowd_limit, .. } = candidates;
+    if *crowded_buckets == 0 {
+        return "every pair that the filter finds was verified\n".to_owned();
+    }
+    let groups = if *crowded_buckets == 1 { "group" } else { "groups" };
+    format!(
+        "not all pairs are listed inside {} {groups} of more than {} documents with equal features \
+         (the largest has {}): there every document was compared with the first of its group, and with \
+         two of those most like it\n",
+        grouped(*crowded_buckets),
+        grouped(*crowd_limit),
+        grouped(*largest_bucket),
+    )
+}
+
 /// The summary for people.
 pub(crate) fn describe(summary: &SimilarSummary) -> String {
     let clusters = &summary.clusters;
-    let mut found = table(&["found", "number"]);
-    let mut row = |name: &str, value: u64| {
-        found.add_row([name.to_owned(), grouped(value)]);
-    };
-    row("documents", summary.documents);
-    row("  with a text", summary.exact.texts);
-    row("exact copies", summary.exact.copies);
+    let mut found = Counts::new("found");
+    found.row("documents", summary.documents);
+    found.row("  with a text", summary.exact.texts);
+    found.row("exact copies", summary.exact.copies);
     if summary.filter.is_some() {
-        row("candidates by features", summary.verified.candidates);
+        found.row("candidates by features", summary.verified.candidates);
     }
     if summary.method != Method::Exact {
-        row("near pairs, verified", summary.near_pairs);
+        found.row("near pairs, verified", summary.near_pairs);
     }
-    row("clusters", clusters.clusters);
-    row("  documents in them", clusters.documents);
-    row("  exact copies of the centre", clusters.exact_members);
-    row("  near copies of the centre", clusters.near_members);
-    row("  on the site of the centre", clusters.same_site);
-    row("  on other sites", clusters.cross_site);
-    row("  largest", clusters.largest);
+    found.row("clusters", clusters.clusters);
+    found.row("  documents in them", clusters.documents);
+    found.row("  exact copies of the centre", clusters.exact_members);
+    found.row("  near copies of the centre", clusters.near_members);
+    found.row("  on the site of the centre", clusters.same_site);
+    found.row("  on other sites", clusters.cross_site);
+    found.row("  largest", clusters.largest);
     let mut text = format!("{found}\n");
     if let Some(lowest) = clusters.lowest_resemblance {
         let _ = writeln!(text, "lowest resemblance to a centre: {lowest:.3}");
@@ -175,6 +181,9 @@ pub(crate) fn describe(summary: &SimilarSummary) -> String {
                 filter.filter.resemblance_at(0.99)
             );
         }
+    }
+    if summary.filter.is_some() {
+        text += &listed(&summary.candidates);
     }
     if summary.texts_read_again {
         let _ = writeln!(

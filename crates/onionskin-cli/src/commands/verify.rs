@@ -1,7 +1,7 @@
 //! `verify`: is the atlas whole?
 
-use onionskin_store::Atlas;
 use onionskin_store::atlas::{VerifyDepth, VerifyReport};
+use onionskin_store::{Atlas, MemoryBudget};
 use serde::Serialize;
 
 use crate::Exit;
@@ -18,7 +18,9 @@ struct Verified<'a> {
 
 pub(crate) fn run(args: &VerifyArgs, global: &Global) -> anyhow::Result<Exit> {
     let atlas = Atlas::open(&args.atlas)?;
-    let report = atlas.verify(if args.deep { VerifyDepth::Rows } else { VerifyDepth::Checksums });
+    let depth = if args.deep { VerifyDepth::Rows } else { VerifyDepth::Checksums };
+    let memory = args.memory.unwrap_or_else(MemoryBudget::default_for_machine);
+    let report = atlas.verify_within(depth, memory);
     if global.json {
         let atlas = args.atlas.display().to_string();
         print_tagged("verify", &Verified { atlas, whole: report.is_whole(), report: &report })?;
@@ -31,6 +33,9 @@ pub(crate) fn run(args: &VerifyArgs, global: &Global) -> anyhow::Result<Exit> {
             0 => format!("{} files, all whole\n", grouped(report.files)),
             n => format!("{} of {} files damaged\n", grouped(n as u64), grouped(report.files)),
         });
+        if let Some(stage) = report.stage_to_repeat() {
+            text.push_str(&format!("run {stage} again, and the stages after it, or restore the files\n"));
+        }
         print(&text)?;
     }
     Ok(if report.is_whole() { Exit::Done } else { Exit::No })

@@ -6,20 +6,8 @@ use crate::util::{Dir, assert_same_files, files, kills, run_through_kills};
 
 fn crawled(pages: &str) -> Dir {
     let dir = Dir::new();
-    let generate = [
-        "generate",
-        "mirrors",
-        "--pages",
-        pages,
-        "--format",
-        "warc",
-        "-o",
-        "web",
-        "--truth",
-        "truth.jsonl",
-        "-q",
-    ];
-    assert_eq!(dir.run(&generate).code, 0);
+    let generate = format!("generate mirrors --pages {pages} --format warc -o web --truth truth.jsonl -q");
+    assert_eq!(dir.line(&generate).code, 0);
     assert_eq!(dir.run(&["scan", "web", "-o", "atlas", "-q"]).code, 0);
     assert_eq!(dir.run(&["similar", "atlas", "--threshold", "0.8", "--no-recall", "-q"]).code, 0);
     dir
@@ -113,7 +101,9 @@ fn strict_and_extended_are_proved() {
 fn a_list_is_written_replayed_and_audited() {
     let dir = crawled("3000");
     assert_eq!(dir.run(&["collections", "atlas", "-q"]).code, 0);
-    let outcome = dir.run(&["avoid", "atlas", "-o", "lists"]);
+    let careful = dir.json(&["avoid", "atlas"]);
+    assert!(careful["weak"].as_u64().unwrap() > 0 && !careful["entries"].as_array().unwrap().is_empty());
+    let outcome = dir.run(&["avoid", "atlas", "--weak", "-o", "lists"]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stdout.contains("by this list") && outcome.stdout.contains("replayed: similar pages"));
     let written = files(&dir.path("lists"));
@@ -131,7 +121,7 @@ fn a_list_is_written_replayed_and_audited() {
 
     // One format goes to stdout as it is, and a crawl of the kept copies alone finds the mirrors
     // gone.
-    let fast = dir.run(&["avoid", "atlas", "--format", "nutch-fast"]);
+    let fast = dir.run(&["avoid", "atlas", "--weak", "--format", "nutch-fast"]);
     assert!(fast.stdout.contains("DenyPath ^/"), "{}", fast.stdout);
     assert_eq!(fast.stdout.as_bytes(), written["fast-urlfilter.txt"]);
     let entry = dir.json(&["avoid", "atlas"])["entries"][0].clone();

@@ -7,19 +7,7 @@ use crate::util::{Dir, assert_same_files, files, kills, run_through_kills};
 #[test]
 fn kills_at_random_moments_do_not_change_a_byte() {
     let dir = Dir::new();
-    let outcome = dir.run(&[
-        "generate",
-        "mirrors",
-        "--pages",
-        "3000",
-        "--format",
-        "warc",
-        "--compress",
-        "gz",
-        "-o",
-        "web",
-        "-q",
-    ]);
+    let outcome = dir.line("generate mirrors --pages 3000 --format warc --compress gz -o web -q");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let scan = |atlas: &str| {
         let sizes = ["--task-bytes", "65536", "--commit-bytes", "300000"];

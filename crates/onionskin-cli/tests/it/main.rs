@@ -10,7 +10,9 @@ mod evaluate;
 mod explain;
 #[cfg(feature = "serve")]
 mod golden;
+mod inputs;
 mod kill;
+mod memory;
 mod report;
 mod run;
 mod seen;
@@ -20,4 +22,5 @@ mod seen_edges;
 mod serve;
 mod similar;
 mod size;
+mod trust;
 mod util;

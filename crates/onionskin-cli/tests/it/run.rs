@@ -9,19 +9,7 @@ use crate::util::{Dir, assert_same_files, files, kills, run_through_kills};
 const RECIPE: &str = "w5-rabin64-16x5r1-one";
 
 fn web(dir: &Dir, pages: &str) {
-    let made = dir.run(&[
-        "generate",
-        "mirrors",
-        "--pages",
-        pages,
-        "--format",
-        "warc",
-        "--compress",
-        "gz",
-        "-o",
-        "web",
-        "-q",
-    ]);
+    let made = dir.line(&format!("generate mirrors --pages {pages} --format warc --compress gz -o web -q"));
     assert_eq!(made.code, 0, "{}", made.stderr);
 }
 

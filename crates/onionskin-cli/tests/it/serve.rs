@@ -19,7 +19,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(dir: &Dir, arguments: &[&str]) -> Server {
-        let fixed = ["serve", "--listen", "127.0.0.1:0", "--json", "--memory", "64M"];
+        let fixed = ["serve", "--listen", "127.0.0.1:0", "--json", "--memory", "96M"];
         let mut command = dir.onionskin(&[fixed.as_slice(), arguments].concat());
         command.env("ONIONSKIN_TOKEN", TOKEN);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -145,9 +145,13 @@ fn mistakes_are_told_before_it_starts() {
         assert!(outcome.stderr.contains(told), "{arguments:?}: {}", outcome.stderr);
     };
     fails(&[], "required");
-    fails(&["nothing"], "nothing");
+    fails(&["nothing", "--listen", "127.0.0.1:0"], "nothing");
     fails(&["--seen", "index", "--listen", "0.0.0.0:0"], "needs a token");
     fails(&["--seen", "index", "--listen", "0.0.0.0:0"], "--token-file");
+    fails(&["--seen", "index", "--allow-host", "search.example.org"], "needs a token");
+    fails(&["--seen", "index", "--allow-host", "search.example.org"], "--token-file");
+    fails(&["--seen", "index", "--allow-host", "http://a.example"], "without a scheme");
+    fails(&["--seen", "index", "--require-token"], "reading is to need the token");
     dir.write("short", "secret\n");
     fails(&["--seen", "index", "--token-file", "short"], "16 characters at least");
     fails(&["--seen", "index", "--token-file", "missing"], "missing");
@@ -172,4 +176,52 @@ fn an_atlas() {
     let (status, body) = server.request("GET", "/api/v1/seen/stats", "").unwrap();
     assert_eq!(status, 404);
     assert!(body.contains("--seen DIR"), "{body}");
+}
+
+/// A scanned atlas of many words.
+fn atlas_of_words(dir: &Dir, documents: u64, words: u64) {
+    let document = |id: u64| {
+        let text: Vec<String> = (0..words).map(|word| format!("w{}", id * words + word)).collect();
+        format!("{}\n", json!({"id": format!("d{id}"), "text": text.join(" ")}))
+    };
+    dir.write("in.jsonl", (0..documents).map(document).collect::<String>());
+    assert_eq!(dir.run(&["scan", "in.jsonl", "-o", "atlas", "-q"]).code, 0);
+}
+
+#[test]
+fn too_little_memory_is_told_with_what_is_needed() {
+    let dir = Dir::new();
+    atlas_of_words(&dir, 3, 30);
+    let outcome = dir.run(&["serve", "atlas", "--listen", "127.0.0.1:0", "--memory", "16M"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("needs 96M of memory, and 16M is given"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("hint: give --memory 96M"), "{}", outcome.stderr);
+    assert!(!dir.path("atlas/search").exists());
+    let arguments = ["serve", "atlas", "--seen", "index", "--listen", "127.0.0.1:0", "--memory", "96M"];
+    let both = dir.run(&arguments);
+    assert!(both.stderr.contains("hint: give --memory 192M"), "{}", both.stderr);
+    assert!(!dir.path("index").exists());
+}
+
+#[test]
+fn an_index_that_cannot_be_written_is_told() {
+    let dir = Dir::new();
+    atlas_of_words(&dir, 200, 5000);
+    let check = |outcome: &crate::util::Outcome, what: &str| {
+        assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+        for part in [what, "the full-text index cannot be written", "hint: --index puts"] {
+            assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
+        }
+        assert!(!outcome.stderr.contains("killed"), "{}", outcome.stderr);
+    };
+    let arguments =
+        ["serve", "atlas", "--listen", "127.0.0.1:0", "--memory", "96M", "--index", "in.jsonl/index"];
+    check(&dir.run(&arguments), "in.jsonl");
+    // As a full disk: no file may have more than 100 or 200 KiB, as shells count.
+    let limited = "trap '' XFSZ; ulimit -f 200; exec \"$0\" serve atlas --listen 127.0.0.1:0 --memory 96M --index \"$1\"";
+    let program = env!("CARGO_BIN_EXE_onionskin");
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", limited, program, "place/index"]).current_dir(dir.path(""));
+    check(&crate::util::Outcome::of(shell.output().unwrap()), "File too large");
+    assert_eq!(std::fs::read_dir(dir.path("place")).unwrap().count(), 0, "nothing is left");
 }

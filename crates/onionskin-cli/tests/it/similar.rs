@@ -9,7 +9,7 @@ fn generated(preset: &str, pages: &str) -> Dir {
     let outcome =
         dir.run(&["generate", preset, "--pages", pages, "-o", "web.jsonl", "--truth", "truth.jsonl", "-q"]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    assert_eq!(dir.run(&["scan", "web.jsonl", "-o", "atlas", "-q"]).code, 0);
+    assert_eq!(dir.line("scan web.jsonl -o atlas -q").code, 0);
     dir
 }
 
@@ -21,110 +21,92 @@ fn what_was_planted_is_found() {
     assert_eq!(found["filter"], "10x8r1");
     assert!(found["near_pairs"].as_u64().unwrap() > 100, "{found}");
     assert_eq!(found["recall"]["precision"][0], 1.0);
-    let judged = dir.run(&[
-        "evaluate",
-        "atlas",
-        "--truth",
-        "truth.jsonl",
-        "--min-recall",
-        "0.98",
-        "--min-precision",
-        "1",
-    ]);
+    let judged = dir.line("evaluate atlas --truth truth.jsonl --min-recall 0.98 --min-precision 1");
     assert_eq!(judged.code, 0, "{}\n{}", judged.stdout, judged.stderr);
     // Nothing is lost when it is asked for everything.
     dir.json(&["similar", "atlas", "--exact"]);
-    let judged = dir.run(&[
-        "evaluate",
-        "atlas",
-        "--truth",
-        "truth.jsonl",
-        "--min-recall",
-        "1",
-        "--min-precision",
-        "1",
-    ]);
+    let judged = dir.line("evaluate atlas --truth truth.jsonl --min-recall 1 --min-precision 1");
     assert_eq!(judged.code, 0, "{}\n{}", judged.stdout, judged.stderr);
+}
+
+/// What each command line answers with, and that it leaves a sound atlas.
+fn each(dir: &Dir, code: i32, cases: &[(&str, &str)]) {
+    for (line, said) in cases {
+        let outcome = dir.line(line);
+        assert_eq!(outcome.code, code, "{line}: {}{}", outcome.stdout, outcome.stderr);
+        let told = if code == 0 { &outcome.stdout } else { &outcome.stderr };
+        assert!(told.contains(said), "{line}: {told}");
+        if code == 0 {
+            assert_eq!(dir.line("verify atlas --deep -q").code, 0, "{line}");
+        }
+    }
 }
 
 #[test]
 fn every_method_says_what_it_found() {
     let dir = generated("demo", "600");
-    for (arguments, said) in [
-        (&["similar", "atlas"] as &[&str], "recall of pairs"),
-        (&["similar", "atlas", "--method", "exact"], "exact copies"),
-        (&["similar", "atlas", "--preset", "sgm98-4"], "near pairs, verified"),
-        (&["similar", "atlas", "--preset", "sgm98-2", "--engine", "iceberg"], "near pairs, verified"),
-        (
-            &["similar", "atlas", "--method", "overlap", "--chunking", "sp", "--threshold", "2"],
-            "near pairs, verified",
-        ),
-        (&["similar", "atlas", "--method", "paragraphs"], "near-duplicates at 70 %"),
-        (&["similar", "atlas", "--bands", "12x7", "--threshold", "0.85"], "the filter 12x7r1"),
-        (&["similar", "atlas", "--filter", "6x14r2"], "hint: that is few"),
-        (
-            &["similar", "atlas", "--cluster", "transitive", "--keep", "longest"],
-            "lowest resemblance to a centre",
-        ),
-    ] {
-        let outcome = dir.run(arguments);
-        assert_eq!(outcome.code, 0, "{arguments:?}: {}", outcome.stderr);
-        assert!(outcome.stdout.contains(said), "{arguments:?}: {}", outcome.stdout);
-        assert_eq!(dir.run(&["verify", "atlas", "--deep", "-q"]).code, 0);
-    }
+    each(
+        &dir,
+        0,
+        &[
+            ("similar atlas", "recall of pairs"),
+            ("similar atlas --method exact", "exact copies"),
+            ("similar atlas --preset sgm98-4", "near pairs, verified"),
+            ("similar atlas --preset sgm98-2 --engine iceberg", "near pairs, verified"),
+            ("similar atlas --method overlap --chunking sp --threshold 2", "near pairs, verified"),
+            ("similar atlas --method paragraphs", "near-duplicates at 70 %"),
+            ("similar atlas --bands 12x7 --threshold 0.85", "the filter 12x7r1"),
+            ("similar atlas --filter 6x14r2", "hint: that is few"),
+            ("similar atlas --cluster transitive --keep longest", "lowest resemblance to a centre"),
+        ],
+    );
 }
 
 #[test]
 fn mistakes_are_told() {
     let dir = generated("short", "50");
-    for (arguments, said) in [
-        (&["similar", "nowhere"] as &[&str], "nowhere"),
-        (&["similar", "atlas", "--threshold", "2"], "as in 0.9 or 90%"),
-        (&["similar", "atlas", "--method", "magic"], "exact, overlap, resemblance, paragraphs"),
-        (&["similar", "atlas", "--method", "overlap", "--threshold", "0.9"], "a number of chunks"),
-        (&["similar", "atlas", "--method", "overlap", "--chunking", "w4"], "--threshold"),
-        (
-            &["similar", "atlas", "--method", "overlap", "--chunking", "para", "--threshold", "3"],
-            "scan again with a recipe",
-        ),
-        (&["similar", "atlas", "--method", "exact", "--exact"], "belong to the method resemblance"),
-        (&["similar", "atlas", "--engine", "magic"], "sort, iceberg, prefix"),
-        (&["similar", "atlas", "--keep", "best"], "most-linked"),
-        (&["similar", "atlas", "--cluster", "round"], "transitive, centred"),
-        (&["similar", "atlas", "--filter", "60x60r2"], "minima for the filter"),
-        (&["similar", "atlas", "--bands", "many"], "20x5"),
-        (&["similar", "atlas", "--memory", "1M"], "at least 128M"),
-        (&["similar", "atlas", "--iterations", "1"], "--of"),
-        (&["similar", "atlas", "--of", "5"], "--iterations"),
-        (&["similar", "atlas", "--iterations", "6", "--of", "5"], "at most what --of says, 5, not 6"),
-        (&["similar", "atlas", "--iterations", "0", "--of", "5"], "0 is not in 1.."),
-        (
-            &["similar", "atlas", "--iterations", "1", "--of", "5", "--method", "overlap"],
-            "belong to the method paragraphs, not to overlap",
-        ),
-        (
-            &["similar", "atlas", "--iterations", "1", "--of", "5", "--method", "resemblance"],
-            "belong to the method paragraphs, not to resemblance",
-        ),
-        (&["similar", "atlas", "--iterations", "1", "--of", "5", "--threshold", "0.5"], "no --threshold"),
-        (&["similar", "atlas", "--iterations", "1", "--of", "5", "--exact"], "not to paragraphs"),
-        (
-            &["similar", "atlas", "--iterations", "1", "--of", "5", "--preset", "sgm98-4"],
-            "cannot be used with",
-        ),
-        (&["similar", "atlas", "--iterations", "1", "--of", "5", "--for-report"], "no level for reports"),
-    ] {
-        let outcome = dir.run(arguments);
-        assert_eq!(outcome.code, 2, "{arguments:?}: {}", outcome.stdout);
-        assert!(outcome.stderr.contains(said), "{arguments:?}: {}", outcome.stderr);
-    }
+    each(
+        &dir,
+        2,
+        &[
+            ("similar nowhere", "nowhere"),
+            ("similar atlas --threshold 2", "as in 0.9 or 90%"),
+            ("similar atlas --method magic", "exact, overlap, resemblance, paragraphs"),
+            ("similar atlas --method overlap --threshold 0.9", "a number of chunks"),
+            ("similar atlas --method overlap --chunking w4", "--threshold"),
+            ("similar atlas --method overlap --chunking para --threshold 3", "scan again with a recipe"),
+            ("similar atlas --method exact --exact", "belong to the method resemblance"),
+            ("similar atlas --engine magic", "sort, iceberg, prefix"),
+            ("similar atlas --keep best", "most-linked"),
+            ("similar atlas --cluster round", "transitive, centred"),
+            ("similar atlas --filter 60x60r2", "minima for the filter"),
+            ("similar atlas --bands many", "20x5"),
+            ("similar atlas --memory 1M", "at least 128M"),
+            ("similar atlas --iterations 1", "--of"),
+            ("similar atlas --of 5", "--iterations"),
+            ("similar atlas --iterations 6 --of 5", "at most what --of says, 5, not 6"),
+            ("similar atlas --iterations 0 --of 5", "0 is not in 1.."),
+            (
+                "similar atlas --iterations 1 --of 5 --method overlap",
+                "belong to the method paragraphs, not to overlap",
+            ),
+            (
+                "similar atlas --iterations 1 --of 5 --method resemblance",
+                "belong to the method paragraphs, not to resemblance",
+            ),
+            ("similar atlas --iterations 1 --of 5 --threshold 0.5", "no --threshold"),
+            ("similar atlas --iterations 1 --of 5 --exact", "not to paragraphs"),
+            ("similar atlas --iterations 1 --of 5 --preset sgm98-4", "cannot be used with"),
+            ("similar atlas --iterations 1 --of 5 --for-report", "no level for reports"),
+        ],
+    );
 }
 
 #[test]
 fn an_empty_atlas_has_no_pairs() {
     let dir = Dir::new();
     dir.write("in.jsonl", "");
-    assert_eq!(dir.run(&["scan", "in.jsonl", "-o", "atlas", "-q"]).code, 0);
+    assert_eq!(dir.line("scan in.jsonl -o atlas -q").code, 0);
     for method in ["resemblance", "overlap", "paragraphs", "exact"] {
         let found = dir.json(&["similar", "atlas", "--method", method]);
         assert_eq!(
@@ -164,7 +146,7 @@ fn the_first_iterations_estimate_all() {
     });
     let lines: Vec<String> = texts.map(|text| serde_json::json!({ "text": text }).to_string()).collect();
     dir.write("in.jsonl", lines.join("\n"));
-    assert_eq!(dir.run(&["scan", "in.jsonl", "-o", "atlas", "-q"]).code, 0);
+    assert_eq!(dir.line("scan in.jsonl -o atlas -q").code, 0);
     let whole = dir.json(&["similar", "atlas", "--method", "paragraphs"]);
     let number = |value: &serde_json::Value| value.as_u64().unwrap();
     let in_all = number(&whole["paragraphs"]["duplicates"]) + number(&whole["exact_copies"]);
@@ -181,7 +163,7 @@ fn the_first_iterations_estimate_all() {
     );
     assert!(number(&found["duplicates"]) < in_all);
     assert!((ends("estimated_share")[0] - value / found["documents"].as_f64().unwrap()).abs() < 1e-9);
-    assert_eq!(dir.run(&["verify", "atlas", "--deep", "-q"]).code, 0);
+    assert_eq!(dir.line("verify atlas --deep -q").code, 0);
     // All of them are no estimate.
     let all = dir.json(&["similar", "atlas", "--method", "paragraphs", "--iterations", "50", "--of", "50"]);
     assert_eq!(all["iterations"]["duplicates"], in_all);
@@ -189,7 +171,7 @@ fn the_first_iterations_estimate_all() {
         all["iterations"]["estimated_duplicates"],
         serde_json::json!([in_all as f64, in_all as f64, in_all as f64])
     );
-    let said = dir.run(&["similar", "atlas", "--iterations", "25", "--of", "50"]);
+    let said = dir.line("similar atlas --iterations 25 --of 50");
     assert!(said.stdout.contains("after 25 of 50 iterations"), "{}", said.stdout);
     assert!(said.stdout.contains("estimated share of duplicates"), "{}", said.stdout);
 }

@@ -37,6 +37,11 @@ impl Dir {
         Outcome::of(self.onionskin(arguments).stdin(Stdio::null()).output().unwrap())
     }
 
+    /// Runs a command line of words without spaces.
+    pub fn line(&self, line: &str) -> Outcome {
+        self.run(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> Outcome {
         let mut child = self
             .onionskin(arguments)
@@ -72,7 +77,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    fn of(output: Output) -> Outcome {
+    pub fn of(output: Output) -> Outcome {
         Outcome {
             code: output.status.code().expect("the program was not killed"),
             stdout: String::from_utf8(output.stdout).unwrap(),

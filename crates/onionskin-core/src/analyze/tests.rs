@@ -124,6 +124,34 @@ proptest! {
         prop_assert!(lean.sketch().is_empty() && lean.features().is_empty());
     }
 
+    /// What a fresh analyzer holds afterwards, and copies of what is kept.
+    #[test]
+    fn memory_is_known_before(
+        texts in prop::collection::vec(
+            prop_oneof![any::<String>(), "[a-c. \n]{0,200}", "[é東กﷺﬃ½́ a]{0,60}", "(a\n|b[.]){0,100}"],
+            1..3,
+        ),
+        nth in 0usize..4,
+    ) {
+        let recipe = [
+            Recipe::DEFAULT,
+            "c3-nfkc-rabin64-2x3r1+sketch+c3+w2+l2+sent+para+sp+doc+ls2",
+            "w5-rabin64-14x5r1-one",
+            "l2-rabin64-b8+l2+ls3",
+        ][nth];
+        let text = texts.concat();
+        let mut analyzer = analyzer(recipe);
+        let bound = analyzer.memory_for(&text);
+        analyzer.analyze(&text);
+        let mut held = 8 * analyzer.tokens.remainders().len() + 8 * analyzer.scratch.lines.len();
+        held += analyzer.letters.as_ref().map_or(0, |(_, letters)| 8 * letters.remainders().len());
+        for (place, chunker) in analyzer.chunkers.iter().enumerate() {
+            let copies = analyzer.kept.iter().filter(|kept| **kept == place).count();
+            held += 8 * chunker.fingerprints.len() * (1 + copies);
+        }
+        prop_assert!(held <= bound, "{held} > {bound} for {text:?}");
+    }
+
     #[test]
     fn no_text_makes_it_fail(texts in prop::collection::vec(any::<String>(), 1..4)) {
         let mut reused = analyzer("c3-nfkc-rabin64-2x3r1+sketch+c3+w2+l2+sent+para+sp+doc+ls2");

@@ -14,7 +14,7 @@ use std::arch::x86_64::{
     _mm512_xor_si512,
 };
 
-use super::{Barrett, ByteClasses, filled_portable, lower_bins_portable, x86};
+use super::{Barrett, ByteClasses, Sums, filled_portable, lower_bins_portable, x86};
 use crate::mix::MULTIPLIERS;
 use crate::token::{RUNS_OF_BLOCK, Runs};
 
@@ -29,19 +29,9 @@ const PLACES: [u8; 64] = {
     places
 };
 
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn load_bytes(bytes: &[u8; 64]) -> __m512i {
-    // SAFETY: 64 readable bytes, and the load needs no alignment.
-    unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
-}
-
-#[target_feature(enable = "avx512f")]
-#[inline]
-fn load_eight(eight: &[u64; 8]) -> __m512i {
-    // SAFETY: eight u64 are 64 readable bytes, and the load needs no alignment.
-    unsafe { _mm512_loadu_si512(eight.as_ptr().cast()) }
-}
+load!(load_bytes: [u8; 64] => __m512i, "avx512f", _mm512_loadu_si512);
+load!(load_eight: [u64; 8] => __m512i, "avx512f", _mm512_loadu_si512);
+load!(load_two: [u64; 2] => __m128i, "avx512f,sse2", _mm_loadu_si128);
 
 #[target_feature(enable = "avx512f")]
 #[inline]
@@ -111,33 +101,15 @@ pub(super) fn find_runs(blocks: &[[u8; 64]], base: usize, runs: &mut Runs) {
 /// Four windows to a register; see [`x86::window_sums_wide`], which has two. `false` for widths
 /// that nobody uses; then nothing is written.
 #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq,pclmulqdq,sse2")]
-pub(super) fn window_sums(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) -> bool {
-    match coefficients.len() {
-        3 => fixed_window_sums::<3>(blocks, coefficients, constant, barrett, out),
-        4 => fixed_window_sums::<4>(blocks, coefficients, constant, barrett, out),
-        5 => fixed_window_sums::<5>(blocks, coefficients, constant, barrett, out),
-        8 => fixed_window_sums::<8>(blocks, coefficients, constant, barrett, out),
-        _ => return false,
-    }
+pub(super) fn window_sums(blocks: &[u64], sums: Sums<'_>, out: &mut Vec<u64>) -> bool {
+    by_width!(fixed_window_sums(blocks, sums, out) for 3 | 4 | 5 | 8, else return false);
     true
 }
 
 #[target_feature(enable = "avx512f,avx512bw,vpclmulqdq,pclmulqdq,sse2")]
-fn fixed_window_sums<const W: usize>(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) {
-    let factors = all_of::<W>(coefficients);
-    let constants = (_mm512_broadcast_i32x4(x86::constants(barrett)), all(constant));
+fn fixed_window_sums<const W: usize>(blocks: &[u64], sums: Sums<'_>, out: &mut Vec<u64>) {
+    let factors = all_of::<W>(sums.coefficients);
+    let constants = (_mm512_broadcast_i32x4(x86::constants(sums.barrett)), all(sums.constant));
     let windows = (blocks.len() + 1).saturating_sub(W);
     let eights = windows.div_ceil(8);
     out.reserve(8 * eights);
@@ -170,69 +142,31 @@ fn eight_windows<const W: usize>(
 ) -> __m512i {
     let blocks = &blocks[..W + 8];
     let eight = |at: usize| load_eight(blocks[at..].first_chunk().expect("eight windows reach W + 8 blocks"));
-    let mut even = _mm512_setzero_si512();
-    let mut odd = _mm512_setzero_si512();
-    for (j, factor) in factors[..W - 1].iter().enumerate() {
-        // Block j of the even windows, and block j of the odd ones.
-        let (a, b) = if j % 2 == 0 {
-            let blocks = eight(j);
-            (
-                _mm512_clmulepi64_epi128::<0x00>(blocks, *factor),
-                _mm512_clmulepi64_epi128::<0x01>(blocks, *factor),
-            )
-        } else {
-            (
-                _mm512_clmulepi64_epi128::<0x01>(eight(j - 1), *factor),
-                _mm512_clmulepi64_epi128::<0x00>(eight(j + 1), *factor),
-            )
-        };
-        even = _mm512_xor_si512(even, a);
-        odd = _mm512_xor_si512(odd, b);
-    }
-    let raise_even = |blocks: __m512i| _mm512_bslli_epi128::<8>(blocks);
-    let raise_odd = |blocks: __m512i| _mm512_mask_blend_epi64(0b1010_1010, _mm512_setzero_si512(), blocks);
-    let (a, b) = if (W - 1).is_multiple_of(2) {
-        (raise_even(eight(W - 1)), raise_odd(eight(W - 1)))
-    } else {
-        (raise_odd(eight(W - 2)), raise_even(eight(W)))
-    };
-    let even = reduce(_mm512_xor_si512(even, a), barrett);
-    let odd = reduce(_mm512_xor_si512(odd, b), barrett);
-    _mm512_xor_si512(_mm512_unpacklo_epi64(even, odd), constant)
+    let (even, odd) = even_and_odd_windows!(
+        W, factors, eight;
+        _mm512_setzero_si512, _mm512_xor_si512, _mm512_clmulepi64_epi128,
+        |blocks: __m512i| _mm512_bslli_epi128::<8>(blocks),
+        |blocks: __m512i| _mm512_mask_blend_epi64(0b1010_1010, _mm512_setzero_si512(), blocks)
+    );
+    _mm512_xor_si512(_mm512_unpacklo_epi64(reduce(even, barrett), reduce(odd, barrett)), constant)
 }
 
 /// Four groups to a register. `false` for sizes that few use, and for fewer than four groups; then
 /// nothing is written.
 #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse2")]
-pub(super) fn group_sums(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) -> bool {
-    match coefficients.len() {
-        // Features of five minima or six, and of thirteen or fourteen.
-        4 => fixed_group_sums::<4>(blocks, coefficients, constant, barrett, out),
-        8 => fixed_group_sums::<8>(blocks, coefficients, constant, barrett, out),
-        _ => false,
-    }
+pub(super) fn group_sums(blocks: &[u64], sums: Sums<'_>, out: &mut Vec<u64>) -> bool {
+    // Features of five minima or six, and of thirteen or fourteen.
+    by_width!(fixed_group_sums(blocks, sums, out) for 4 | 8, else false)
 }
 
 #[target_feature(enable = "avx512f,vpclmulqdq,pclmulqdq,sse2")]
-fn fixed_group_sums<const G: usize>(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) -> bool {
+fn fixed_group_sums<const G: usize>(blocks: &[u64], wanted: Sums<'_>, out: &mut Vec<u64>) -> bool {
     let (groups, _) = blocks.as_chunks::<G>();
     if groups.len() < 4 {
         return false;
     }
-    let (barrett, constant) = (_mm512_broadcast_i32x4(x86::constants(barrett)), all(constant));
-    let factors = all_of::<G>(coefficients);
+    let barrett = _mm512_broadcast_i32x4(x86::constants(wanted.barrett));
+    let (factors, constant) = (all_of::<G>(wanted.coefficients), all(wanted.constant));
     let start = out.len();
     out.resize(start + groups.len(), 0);
     let out = &mut out[start..];
@@ -259,22 +193,10 @@ fn fixed_group_sums<const G: usize>(
     true
 }
 
-#[target_feature(enable = "avx512f,sse2")]
-#[inline]
-fn load_two(two: &[u64; 2]) -> __m128i {
-    // SAFETY: two u64 are 16 readable bytes, and the load needs no alignment.
-    unsafe { _mm_loadu_si128(two.as_ptr().cast()) }
-}
-
-/// Barrett's reduction in all four lanes; the remainders are in the lower half of each.
 #[target_feature(enable = "avx512f,vpclmulqdq")]
 #[inline]
 fn reduce(products: __m512i, barrett: __m512i) -> __m512i {
-    let upper = _mm512_unpackhi_epi64(products, products);
-    let estimate = _mm512_clmulepi64_epi128::<0x00>(upper, barrett);
-    let quotient = _mm512_xor_si512(_mm512_unpackhi_epi64(estimate, estimate), upper);
-    let back = _mm512_clmulepi64_epi128::<0x10>(quotient, barrett);
-    _mm512_xor_si512(back, products)
+    remainders!(products, barrett; _mm512_unpackhi_epi64, _mm512_clmulepi64_epi128, _mm512_xor_si512)
 }
 
 /// Four sums side by side, each of every fourth pair of blocks, which are brought together at the

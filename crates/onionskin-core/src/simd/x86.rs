@@ -12,7 +12,7 @@ use std::arch::x86_64::{
     _mm256_unpacklo_epi64, _mm256_xor_si256,
 };
 
-use super::{Barrett, ByteClasses};
+use super::{Barrett, ByteClasses, Sums};
 use crate::token::{Runs, ascii_words as ascii_words_with, load_block, write_places};
 
 /// One polynomial in the lower half of a register.
@@ -22,18 +22,22 @@ fn register(value: u64) -> __m128i {
     _mm_cvtsi64_si128(value.cast_signed())
 }
 
-/// Barrett's reduction of a product of degree below 128: two multiplications.
-///
-/// With M = t⁶⁴ + m and μ = ⌊t¹²⁸/M⌋ = t⁶⁴ + μ', the quotient of H·t⁶⁴ + L is q = H + ⌊H·μ'/t⁶⁴⌋
-/// and the remainder L + (q·m mod t⁶⁴), since q·t⁶⁴ cancels the upper half.
 #[target_feature(enable = "pclmulqdq,sse2")]
 #[inline]
 fn reduce(product: __m128i, barrett: __m128i) -> u64 {
-    let upper = _mm_unpackhi_epi64(product, product);
-    let estimate = _mm_clmulepi64_si128::<0x00>(upper, barrett);
-    let quotient = _mm_xor_si128(_mm_unpackhi_epi64(estimate, estimate), upper);
-    let back = _mm_clmulepi64_si128::<0x10>(quotient, barrett);
-    _mm_cvtsi128_si64(_mm_xor_si128(back, product)).cast_unsigned()
+    let remainder = remainders!(product, barrett; _mm_unpackhi_epi64, _mm_clmulepi64_si128, _mm_xor_si128);
+    _mm_cvtsi128_si64(remainder).cast_unsigned()
+}
+
+/// Σ blockⱼ·coefficientⱼ mod M, xor the constant.
+#[target_feature(enable = "pclmulqdq,sse2")]
+#[inline]
+fn sum_of(stretch: &[u64], sums: Sums<'_>, barrett: __m128i) -> u64 {
+    let mut sum = _mm_setzero_si128();
+    for (block, coefficient) in stretch.iter().zip(sums.coefficients) {
+        sum = _mm_xor_si128(sum, _mm_clmulepi64_si128::<0x00>(register(*block), register(*coefficient)));
+    }
+    reduce(sum, barrett) ^ sums.constant
 }
 
 #[target_feature(enable = "pclmulqdq,sse2")]
@@ -115,12 +119,9 @@ pub(super) fn fold_blocks_wide(state: u64, blocks: &[u64], powers: &[u64; 8], ba
     fold_blocks(reduce(sum, constants(barrett)), rest, powers, barrett)
 }
 
-#[target_feature(enable = "avx2")]
-#[inline]
-fn load_four(four: &[u64; 4]) -> __m256i {
-    // SAFETY: four u64 are 32 readable bytes, and the load needs no alignment.
-    unsafe { _mm256_loadu_si256(four.as_ptr().cast()) }
-}
+load!(load_four: [u64; 4] => __m256i, "avx2", _mm256_loadu_si256);
+load!(load_permutations: [u32; 8] => __m256i, "avx2", _mm256_loadu_si256);
+load!(load_half_block: [u8; 32] => __m256i, "avx2", _mm256_loadu_si256);
 
 /// Eight blocks at a time, then what is left at once: one dependent reduction for each group
 /// instead of each block.
@@ -144,62 +145,27 @@ pub(super) fn fold_blocks(mut state: u64, blocks: &[u64], powers: &[u64; 8], bar
 /// the pipeline: for the shingles of a few words that people use this is faster than rolling, whose
 /// every step waits for the last.
 #[target_feature(enable = "pclmulqdq,sse2")]
-pub(super) fn window_sums(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) {
-    match coefficients.len() {
-        3 => fixed_window_sums::<3>(blocks, coefficients, constant, barrett, out),
-        4 => fixed_window_sums::<4>(blocks, coefficients, constant, barrett, out),
-        5 => fixed_window_sums::<5>(blocks, coefficients, constant, barrett, out),
-        8 => fixed_window_sums::<8>(blocks, coefficients, constant, barrett, out),
-        _ => {
-            let barrett = constants(barrett);
-            out.extend(blocks.windows(coefficients.len()).map(|window| {
-                let mut sum = _mm_setzero_si128();
-                for (block, coefficient) in window.iter().zip(coefficients) {
-                    let product = _mm_clmulepi64_si128::<0x00>(register(*block), register(*coefficient));
-                    sum = _mm_xor_si128(sum, product);
-                }
-                reduce(sum, barrett) ^ constant
-            }));
-        }
-    }
+pub(super) fn window_sums(blocks: &[u64], sums: Sums<'_>, out: &mut Vec<u64>) -> bool {
+    let any_width = || {
+        let barrett = constants(sums.barrett);
+        blocks.windows(sums.coefficients.len()).map(move |window| sum_of(window, sums, barrett))
+    };
+    by_width!(fixed_window_sums(blocks, sums, out) for 3 | 4 | 5 | 8, else out.extend(any_width()));
+    true
 }
 
 #[target_feature(enable = "pclmulqdq,sse2")]
-pub(super) fn group_sums(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) {
-    let barrett = constants(barrett);
-    out.extend(blocks.chunks_exact(coefficients.len()).map(|group| {
-        let mut sum = _mm_setzero_si128();
-        for (block, coefficient) in group.iter().zip(coefficients) {
-            let product = _mm_clmulepi64_si128::<0x00>(register(*block), register(*coefficient));
-            sum = _mm_xor_si128(sum, product);
-        }
-        reduce(sum, barrett) ^ constant
-    }));
+pub(super) fn group_sums(blocks: &[u64], sums: Sums<'_>, out: &mut Vec<u64>) -> bool {
+    let barrett = constants(sums.barrett);
+    out.extend(blocks.chunks_exact(sums.coefficients.len()).map(|group| sum_of(group, sums, barrett)));
+    true
 }
 
 #[target_feature(enable = "pclmulqdq,sse2")]
-fn fixed_window_sums<const W: usize>(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) {
-    let barrett = constants(barrett);
+fn fixed_window_sums<const W: usize>(blocks: &[u64], wanted: Sums<'_>, out: &mut Vec<u64>) {
+    let barrett = constants(wanted.barrett);
     let mut registers = [_mm_setzero_si128(); W];
-    for (register_of, coefficient) in registers.iter_mut().zip(coefficients) {
+    for (register_of, coefficient) in registers.iter_mut().zip(wanted.coefficients) {
         *register_of = register(*coefficient);
     }
     let windows = (blocks.len() + 1).saturating_sub(W);
@@ -211,44 +177,25 @@ fn fixed_window_sums<const W: usize>(
         for j in 0..W {
             sum = _mm_xor_si128(sum, _mm_clmulepi64_si128::<0x00>(register(window[j]), registers[j]));
         }
-        *slot = reduce(sum, barrett) ^ constant;
+        *slot = reduce(sum, barrett) ^ wanted.constant;
     }
 }
 
-/// The same, two windows to a register: of four blocks in a row the even ones belong to windows i
-/// and i+2 and the odd ones to windows i+1 and i+3. The last block of a window is multiplied by
-/// t⁶⁴, which is to say moved to the upper half. `false` for widths that nobody uses; then nothing
-/// is written.
+/// The same, two windows to a register: the even windows are i and i+2, the odd ones i+1 and i+3.
+/// `false` for widths that nobody uses; then nothing is written.
 #[target_feature(enable = "vpclmulqdq,avx2,pclmulqdq,sse2")]
-pub(super) fn window_sums_wide(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) -> bool {
-    match coefficients.len() {
-        3 => fixed_window_sums_wide::<3>(blocks, coefficients, constant, barrett, out),
-        4 => fixed_window_sums_wide::<4>(blocks, coefficients, constant, barrett, out),
-        5 => fixed_window_sums_wide::<5>(blocks, coefficients, constant, barrett, out),
-        8 => fixed_window_sums_wide::<8>(blocks, coefficients, constant, barrett, out),
-        _ => return false,
-    }
+pub(super) fn window_sums_wide(blocks: &[u64], sums: Sums<'_>, out: &mut Vec<u64>) -> bool {
+    by_width!(fixed_window_sums_wide(blocks, sums, out) for 3 | 4 | 5 | 8, else return false);
     true
 }
 
 #[target_feature(enable = "vpclmulqdq,avx2,pclmulqdq,sse2")]
-fn fixed_window_sums_wide<const W: usize>(
-    blocks: &[u64],
-    coefficients: &[u64],
-    constant: u64,
-    barrett: Barrett,
-    out: &mut Vec<u64>,
-) {
-    let wide_barrett = _mm256_broadcastsi128_si256(constants(barrett));
-    let wide_constant = _mm256_set1_epi64x(constant.cast_signed());
+fn fixed_window_sums_wide<const W: usize>(blocks: &[u64], wanted: Sums<'_>, out: &mut Vec<u64>) {
+    let barrett = constants(wanted.barrett);
+    let wide_barrett = _mm256_broadcastsi128_si256(barrett);
+    let wide_constant = _mm256_set1_epi64x(wanted.constant.cast_signed());
     let mut factors = [_mm256_setzero_si256(); W];
-    for (factor, coefficient) in factors.iter_mut().zip(coefficients) {
+    for (factor, coefficient) in factors.iter_mut().zip(wanted.coefficients) {
         *factor = _mm256_set1_epi64x(coefficient.cast_signed());
     }
     let windows = (blocks.len() + 1).saturating_sub(W);
@@ -260,60 +207,27 @@ fn fixed_window_sums_wide<const W: usize>(
     for (i, slot) in slots[..fours].iter_mut().enumerate() {
         let reach = &blocks[4 * i..4 * i + W + 4];
         let four = |at: usize| load_four(reach[at..].first_chunk().expect("four windows reach W + 4 blocks"));
-        let mut first = _mm256_setzero_si256();
-        let mut second = _mm256_setzero_si256();
-        for (j, factor) in factors[..W - 1].iter().enumerate() {
-            // Block j of the windows i and i+2, and block j of the windows i+1 and i+3.
-            let (a, b) = if j % 2 == 0 {
-                let four = four(j);
-                (
-                    _mm256_clmulepi64_epi128::<0x00>(four, *factor),
-                    _mm256_clmulepi64_epi128::<0x01>(four, *factor),
-                )
-            } else {
-                (
-                    _mm256_clmulepi64_epi128::<0x01>(four(j - 1), *factor),
-                    _mm256_clmulepi64_epi128::<0x00>(four(j + 1), *factor),
-                )
-            };
-            first = _mm256_xor_si256(first, a);
-            second = _mm256_xor_si256(second, b);
-        }
-        let raise_even = |four: __m256i| _mm256_slli_si256::<8>(four);
-        let raise_odd = |four: __m256i| _mm256_blend_epi32::<0b1100_1100>(_mm256_setzero_si256(), four);
-        let (a, b) = if (W - 1).is_multiple_of(2) {
-            (raise_even(four(W - 1)), raise_odd(four(W - 1)))
-        } else {
-            (raise_odd(four(W - 2)), raise_even(four(W)))
-        };
-        let first = reduce_wide(_mm256_xor_si256(first, a), wide_barrett);
-        let second = reduce_wide(_mm256_xor_si256(second, b), wide_barrett);
-        let sums = _mm256_xor_si256(_mm256_unpacklo_epi64(first, second), wide_constant);
+        let (even, odd) = even_and_odd_windows!(
+            W, factors, four;
+            _mm256_setzero_si256, _mm256_xor_si256, _mm256_clmulepi64_epi128,
+            |four: __m256i| _mm256_slli_si256::<8>(four),
+            |four: __m256i| _mm256_blend_epi32::<0b1100_1100>(_mm256_setzero_si256(), four)
+        );
+        let remainders =
+            _mm256_unpacklo_epi64(reduce_wide(even, wide_barrett), reduce_wide(odd, wide_barrett));
+        let sums = _mm256_xor_si256(remainders, wide_constant);
         // SAFETY: four u64 are 32 writable bytes, and the store needs no alignment.
         unsafe { _mm256_storeu_si256(slot.as_mut_ptr().cast(), sums) };
     }
     // SAFETY: there is room for all windows, and four for each of `fours` were written just above.
     unsafe { out.set_len(start + 4 * fours) };
-    let constants = constants(barrett);
-    out.extend(blocks[4 * fours..].windows(W).map(|window| {
-        let mut sum = _mm_setzero_si128();
-        for (block, coefficient) in window.iter().zip(coefficients) {
-            let product = _mm_clmulepi64_si128::<0x00>(register(*block), register(*coefficient));
-            sum = _mm_xor_si128(sum, product);
-        }
-        reduce(sum, constants) ^ constant
-    }));
+    out.extend(blocks[4 * fours..].windows(W).map(|window| sum_of(window, wanted, barrett)));
 }
 
-/// [`reduce`] in both lanes; the remainders are in the lower half of each.
 #[target_feature(enable = "vpclmulqdq,avx2")]
 #[inline]
 fn reduce_wide(products: __m256i, barrett: __m256i) -> __m256i {
-    let upper = _mm256_unpackhi_epi64(products, products);
-    let estimate = _mm256_clmulepi64_epi128::<0x00>(upper, barrett);
-    let quotient = _mm256_xor_si256(_mm256_unpackhi_epi64(estimate, estimate), upper);
-    let back = _mm256_clmulepi64_epi128::<0x10>(quotient, barrett);
-    _mm256_xor_si256(back, products)
+    remainders!(products, barrett; _mm256_unpackhi_epi64, _mm256_clmulepi64_epi128, _mm256_xor_si256)
 }
 
 /// Walks all values once per tile of permutations, so that multipliers, offsets and minima of the
@@ -365,72 +279,53 @@ fn load_avx2<const REGISTERS: usize>(values: &[u32]) -> [__m256i; REGISTERS] {
     let (eights, _) = values.as_chunks::<8>();
     let mut registers = [_mm256_setzero_si256(); REGISTERS];
     for (register, eight) in registers.iter_mut().zip(eights) {
-        // SAFETY: eight u32 are 32 readable bytes, and the load needs no alignment.
-        *register = unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) };
+        *register = load_permutations(eight);
     }
     registers
 }
 
-/// Sixteen bytes at a time. Signed comparison serves for ranges once the range is moved to the
-/// bottom of the signed bytes.
-#[inline]
-pub(super) fn classify(block: &[u8; 64]) -> ByteClasses {
-    let mut classes = ByteClasses::default();
-    let (quarters, _) = block.as_chunks::<16>();
-    for (i, quarter) in quarters.iter().enumerate() {
-        // SAFETY: a quarter is 16 readable bytes and the load needs no alignment; SSE2 is part of
-        // x86-64.
-        let (alphanumeric, high, newline) = unsafe {
-            let bytes = _mm_loadu_si128(quarter.as_ptr().cast());
-            let lower = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+/// What a block is made of, as many bytes at a time as a register holds. Signed comparison serves
+/// for ranges once the range is moved to the bottom of the signed bytes.
+macro_rules! classify_by {
+    (
+        $block:ident, $bytes:literal, $load:expr;
+        $all:ident, $or:ident, $add:ident, $greater:ident, $equal:ident, $mask:ident
+    ) => {{
+        let mut classes = ByteClasses::default();
+        let (parts, _) = $block.as_chunks::<$bytes>();
+        for (i, part) in parts.iter().enumerate() {
+            let bytes = $load(part);
+            let lower = $or(bytes, $all(0x20));
             // x in 'a'..='z' when x - 'a' - 128, as a signed byte, is below -128 + 26.
-            let letter = _mm_cmpgt_epi8(
-                _mm_set1_epi8(-128 + 26),
-                _mm_add_epi8(lower, _mm_set1_epi8((-128i8).wrapping_sub(b'a' as i8))),
-            );
-            let digit = _mm_cmpgt_epi8(
-                _mm_set1_epi8(-128 + 10),
-                _mm_add_epi8(bytes, _mm_set1_epi8((-128i8).wrapping_sub(b'0' as i8))),
-            );
-            let newline = _mm_cmpeq_epi8(bytes, _mm_set1_epi8(b'\n' as i8));
-            (
-                _mm_movemask_epi8(_mm_or_si128(letter, digit)),
-                _mm_movemask_epi8(bytes),
-                _mm_movemask_epi8(newline),
-            )
-        };
-        let shift = 16 * i;
-        classes.alphanumeric |= u64::from(alphanumeric.cast_unsigned()) << shift;
-        classes.high |= u64::from(high.cast_unsigned()) << shift;
-        classes.newline |= u64::from(newline.cast_unsigned()) << shift;
-    }
-    classes
+            let letter = $greater($all(-128 + 26), $add(lower, $all((-128i8).wrapping_sub(b'a' as i8))));
+            let digit = $greater($all(-128 + 10), $add(bytes, $all((-128i8).wrapping_sub(b'0' as i8))));
+            let newline = $equal(bytes, $all(b'\n' as i8));
+            let shifted = |mask: i32| u64::from(mask.cast_unsigned()) << ($bytes * i);
+            classes.alphanumeric |= shifted($mask($or(letter, digit)));
+            classes.high |= shifted($mask(bytes));
+            classes.newline |= shifted($mask(newline));
+        }
+        classes
+    }};
 }
 
-/// The same, thirty-two bytes at a time.
+#[inline]
+pub(super) fn classify(block: &[u8; 64]) -> ByteClasses {
+    // SAFETY: SSE2 is part of x86-64; a part is 16 readable bytes, and the load needs no alignment.
+    unsafe {
+        classify_by!(
+            block, 16, |part: &[u8; 16]| _mm_loadu_si128(part.as_ptr().cast());
+            _mm_set1_epi8, _mm_or_si128, _mm_add_epi8, _mm_cmpgt_epi8, _mm_cmpeq_epi8, _mm_movemask_epi8
+        )
+    }
+}
+
 #[target_feature(enable = "avx2")]
 #[inline]
 fn classify_avx2(block: &[u8; 64]) -> ByteClasses {
-    let mut classes = ByteClasses::default();
-    let (halves, _) = block.as_chunks::<32>();
-    for (i, half) in halves.iter().enumerate() {
-        // SAFETY: a half is 32 readable bytes, and the load needs no alignment.
-        let bytes = unsafe { _mm256_loadu_si256(half.as_ptr().cast()) };
-        let lower = _mm256_or_si256(bytes, _mm256_set1_epi8(0x20));
-        let letter = _mm256_cmpgt_epi8(
-            _mm256_set1_epi8(-128 + 26),
-            _mm256_add_epi8(lower, _mm256_set1_epi8((-128i8).wrapping_sub(b'a' as i8))),
-        );
-        let digit = _mm256_cmpgt_epi8(
-            _mm256_set1_epi8(-128 + 10),
-            _mm256_add_epi8(bytes, _mm256_set1_epi8((-128i8).wrapping_sub(b'0' as i8))),
-        );
-        let newline = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'\n' as i8));
-        let mask = |bytes: __m256i| u64::from(_mm256_movemask_epi8(bytes).cast_unsigned());
-        let shift = 32 * i;
-        classes.alphanumeric |= mask(_mm256_or_si256(letter, digit)) << shift;
-        classes.high |= mask(bytes) << shift;
-        classes.newline |= mask(newline) << shift;
-    }
-    classes
+    classify_by!(
+        block, 32, load_half_block;
+        _mm256_set1_epi8, _mm256_or_si256, _mm256_add_epi8, _mm256_cmpgt_epi8, _mm256_cmpeq_epi8,
+        _mm256_movemask_epi8
+    )
 }

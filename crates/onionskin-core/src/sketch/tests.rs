@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Two sets of random fingerprints with `shared` in common and `own` more on each side.
-fn pair(shared: usize, own: usize, rng: &mut SplitMix64) -> (Vec<u64>, Vec<u64>) {
+pub(super) fn pair(shared: usize, own: usize, rng: &mut SplitMix64) -> (Vec<u64>, Vec<u64>) {
     let common: Vec<u64> = (0..shared).map(|_| rng.next_u64()).collect();
     let mut side = || common.iter().copied().chain((0..own).map(|_| rng.next_u64())).collect::<Vec<_>>();
     (side(), side())

@@ -63,14 +63,34 @@ fn a_quote_that_nobody_closed_is_not_held() {
     let seen = read_csv(&bytes, &Options { max_record_bytes: 1000, ..in_blocks_of(100) });
     assert_eq!((seen.texts(), seen.bad_codes()), (vec!["a"], vec![(7, "too_large")]));
 
-    // A long record that does end is passed over.
-    let text = format!("text\na\n\"{}\"\nb\n", "x\n".repeat(10_000));
+    // One that goes on over lines is the fault of its first line; the others are read.
+    let text = format!("text\na\n\"{}\"\nb\n", "x\n".repeat(600));
     let seen = read_csv(text.as_bytes(), &Options { max_record_bytes: 1000, ..in_blocks_of(100) });
-    assert_eq!((seen.texts(), seen.bad_codes()), (vec!["a", "b"], vec![(7, "too_large")]));
-    // And so is one of a million columns.
+    assert_eq!((seen.documents.len(), seen.texts()[..2].to_vec()), (601, vec!["a", "x"]));
+    assert_eq!(seen.bad_codes(), [(7, "broken_csv"), (7 + 1201, "broken_csv")]);
+    assert_eq!(seen.texts().last(), Some(&"b"));
+    // One of a million columns is passed over.
     let text = format!("text\na\n{}\nb\n", ",".repeat(1_000_000));
     let seen = read_csv(text.as_bytes(), &in_blocks_of(100));
     assert_eq!((seen.texts(), seen.bad_codes()), (vec!["a", "b"], vec![(7, "broken_csv")]));
+}
+
+/// Rows 3 and 4 were part of the text of row 2, without a word.
+#[test]
+fn a_quote_that_is_not_balanced_swallows_no_record() {
+    let table = "id,text,url\n1,one,\n2,\"unbalanced,u\n3,three,u\n4,\"x\",u\n5,five,u\n";
+    for task_bytes in [1, 1 << 20] {
+        let seen = read_csv(table.as_bytes(), &in_blocks_of(task_bytes));
+        assert_eq!(seen.texts(), ["one", "three", "x", "five"]);
+        assert_eq!(seen.bad_codes(), [(19, "broken_csv")]);
+        assert_eq!((seen.bad[0].records, seen.bad[0].bytes), (1, 16));
+        assert!(seen.bad[0].reason.to_string().contains("text after a closing quote"));
+    }
+    let open = read_csv(b"text\n\"open\ntwo\nthree\n", &in_blocks_of(100));
+    assert_eq!((open.texts(), open.bad_codes()), (vec!["two", "three"], vec![(5, "broken_csv")]));
+    // Spaces behind a quote, and quotes inside a field that has none around it, are nothing bad.
+    let spaced = read_csv(b"text,id\n\"a\" ,1\nsay \"b\",2\n", &in_blocks_of(100));
+    assert_eq!((spaced.texts(), spaced.bad_codes()), (vec!["a", "say \"b\""], vec![]));
 }
 
 #[test]
@@ -81,6 +101,77 @@ fn a_stream_that_is_cut_off_keeps_what_came_before() {
     assert!(seen.documents.len() > 1000);
     assert!(seen.documents.iter().zip(table.lines()).all(|(document, line)| document.text == line));
     assert_eq!(seen.bad.iter().map(|bad| bad.reason.code()).collect::<Vec<_>>(), ["cut_off"]);
+}
+
+/// The records of a whole text by the parser of the `csv` crate, which is the truth where all
+/// quotes are balanced.
+fn naive(bytes: &[u8]) -> Vec<Vec<Vec<u8>>> {
+    let mut parser = csv_core::Reader::new();
+    let (mut fields, mut ends) = (vec![0; bytes.len() + 8], vec![0; bytes.len() + 8]);
+    let (mut rest, mut records) = (bytes, Vec::new());
+    let (mut written, mut columns) = (0, 0);
+    loop {
+        let (result, read, wrote, ended) =
+            parser.read_record(rest, &mut fields[written..], &mut ends[columns..]);
+        (rest, written, columns) = (&rest[read..], written + wrote, columns + ended);
+        match result {
+            csv_core::ReadRecordResult::Record => {
+                let starts = std::iter::once(0).chain(ends.iter().copied());
+                let ranges = starts.zip(&ends[..columns]).map(|(start, end)| fields[start..*end].to_vec());
+                records.push(ranges.collect());
+                (written, columns) = (0, 0);
+            }
+            csv_core::ReadRecordResult::End => return records,
+            _ => {}
+        }
+    }
+}
+
+/// All records and all bytes of a stream that gives a few bytes at a time.
+fn cut(bytes: &[u8], max_record: u64) -> (Vec<Vec<Vec<u8>>>, Vec<u8>, usize) {
+    struct Slow<'a>(&'a [u8]);
+    impl Read for Slow<'_> {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            let n = self.0.len().min(into.len()).min(3);
+            into[..n].copy_from_slice(&self.0[..n]);
+            self.0 = &self.0[n..];
+            Ok(n)
+        }
+    }
+    let mut reader = CsvRecords::new(Slow(bytes), b',', max_record);
+    let (mut records, mut all, mut broken) = (Vec::new(), Vec::new(), 0);
+    loop {
+        let offset = reader.offset();
+        let Some(item) = reader.next_item() else { break };
+        assert_eq!(offset, all.len() as u64);
+        let is_record = matches!(item, CsvItem::Record { .. });
+        let piece = match item {
+            CsvItem::Record { offset: at, bytes } => {
+                assert_eq!(at, offset);
+                bytes
+            }
+            CsvItem::Broken { bytes, .. } => {
+                broken += 1;
+                bytes
+            }
+            CsvItem::TooLong { bytes, ends, .. } => {
+                broken += usize::from(ends);
+                bytes
+            }
+            CsvItem::Between(bytes) => bytes,
+        };
+        assert!(!piece.is_empty());
+        all.extend_from_slice(piece);
+        if is_record {
+            let field = |column| {
+                let mut field = Vec::new();
+                reader.unpack(column, &mut field);
+                field
+            };
+            records.push((0..reader.columns()).map(field).collect());
+        }
+    }
+    (records, all, broken)
 }
 
 proptest! {
@@ -96,6 +187,21 @@ proptest! {
         let seen = read_csv(table.as_bytes(), &in_blocks_of(task_bytes));
         prop_assert_eq!(seen.bad_codes(), vec![]);
         prop_assert_eq!(seen.texts(), rows.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>());
+    }
+
+    /// Where nothing is broken the records are those of the other parser; and whatever the bytes,
+    /// all of them come by.
+    #[test]
+    fn records_are_those_of_the_other_parser(bytes in prop::collection::vec(prop::sample::select(b"ab,\"\n\r".to_vec()), 0..60), max_record in 1_u64..70) {
+        let (records, all, broken) = cut(&bytes, max_record);
+        prop_assert_eq!(&all, &bytes);
+        if broken == 0 {
+            prop_assert_eq!(records, naive(&bytes));
+        }
+        let (all_records, _, none) = cut(&bytes, 1000);
+        if none == 0 {
+            prop_assert_eq!(all_records, naive(&bytes));
+        }
     }
 
     #[test]

@@ -135,7 +135,7 @@ fn content_decides() {
 
 #[cfg(unix)]
 #[test]
-fn links_are_followed_but_not_in_circles() {
+fn links_are_followed_inside_the_folder_but_not_in_circles() {
     use std::os::unix::fs::symlink;
     let folder = Folder::new();
     folder.file("f/a/x.jsonl", LINE);
@@ -143,8 +143,21 @@ fn links_are_followed_but_not_in_circles() {
     symlink(folder.path().join("f"), folder.path().join("f/a/up")).unwrap();
     symlink(folder.path().join("elsewhere.jsonl"), folder.path().join("f/link.jsonl")).unwrap();
     symlink(folder.path().join("nothing"), folder.path().join("f/zz")).unwrap();
+    symlink(folder.path().join("f/a/x.jsonl"), folder.path().join("f/inside.jsonl")).unwrap();
+    symlink(folder.path(), folder.path().join("f/whole")).unwrap();
     let found = names(&folder, &["f"]);
-    assert_eq!(found, ["f/a/x.jsonl:jsonl", "f/link.jsonl:jsonl", "f/zz:tree"]);
+    assert_eq!(found, ["f/a/x.jsonl:jsonl", "f/inside.jsonl:jsonl", "f:tree"]);
+    let tree = &folder.sources(&["f"], &Options::default())[2];
+    let Location::Tree(files) = &tree.location else { panic!("a tree") };
+    let skipped: Vec<_> = (0..files.len()).map(|at| (files.name(at), files.skip_reason(at))).collect();
+    use crate::SkipReason::{LinkOutside, UnreadableFile};
+    let wanted = [("link.jsonl", LinkOutside), ("whole", LinkOutside), ("zz", UnreadableFile)];
+    assert_eq!(skipped, wanted.map(|(name, reason)| (name, Some(reason))));
+    // On request, all of them; the folder that holds the folder leads back up.
+    let options = Options { follow_links: true, ..Options::default() };
+    let found: Vec<String> = folder.sources(&["f"], &options).into_iter().map(|source| source.name).collect();
+    assert!(found.iter().any(|name| name.ends_with("f/link.jsonl")), "{found:?}");
+    assert!(found.iter().any(|name| name.ends_with("f/whole/elsewhere.jsonl")), "{found:?}");
 }
 
 #[test]

@@ -245,8 +245,8 @@ fn a_file_that_vanished_is_told_and_the_next_one_read() {
     std::fs::remove_file(gone_packed).unwrap();
     let seen = read(sources, &options);
     assert_eq!(seen.texts(), ["c"]);
-    let bad: Vec<_> = seen.bad.iter().map(|bad| (bad.source, bad.reason.code())).collect();
-    assert_eq!(bad, [(0, "io"), (1, "io")]);
+    let failed: Vec<_> = seen.failed.iter().map(|failure| (failure.source, failure.byte)).collect();
+    assert_eq!(failed, [(0, 0), (1, 0)]);
 }
 
 proptest! {

@@ -41,10 +41,13 @@ fn range_lines(bytes: &[u8], range: Range<u64>, max_line: usize, step: usize) ->
     let input = Trickle { bytes: &bytes[start..], step, fail: false };
     let mut reader = LineReader::new(input, range, max_line, &mut buffer);
     let mut out = Vec::new();
-    while let Some(line) = reader.next().unwrap() {
+    while let Some(line) = reader.next(&mut |_| {}).unwrap() {
         out.push(match line {
             Line::Whole { offset, bytes } => (offset, Some(bytes.to_vec())),
-            Line::TooLong { offset } => (offset, None),
+            Line::TooLong { offset, bytes } => {
+                assert!(bytes as usize > max_line);
+                (offset, None)
+            }
         });
     }
     out
@@ -92,7 +95,7 @@ proptest! {
                 let next = every.iter().map(|(offset, _)| *offset).find(|offset| *offset > start);
                 let end = next.filter(|_| ends).unwrap_or(u64::MAX);
                 reader.skip_to(start..end, gap).unwrap();
-                if let Some(Line::Whole { offset, bytes }) = reader.next().unwrap() {
+                if let Some(Line::Whole { offset, bytes }) = reader.next(&mut |_| {}).unwrap() {
                     found.push((offset, Some(bytes.to_vec())));
                 }
             }
@@ -110,11 +113,11 @@ proptest! {
         let mut was_last = false;
         let mut borders = Vec::new();
         let mut reader = BlockReader::new(Trickle { bytes: &bytes, step: trickle, fail }, block, max_line);
-        while let Some(part) = reader.next_block() {
+        while let Some(part) = reader.next_block(&mut |_| {}) {
             prop_assert!(!was_last, "nothing after the last block");
             was_last = part.last;
             borders.push(part.offset);
-            found.extend(part.too_long.iter().map(|&offset| (offset, None)));
+            found.extend(part.too_long.iter().map(|&(offset, _)| (offset, None)));
             for (at, line) in lines(&part.bytes) {
                 found.push((part.offset + at as u64, (line.len() <= max_line).then(|| line.to_vec())));
             }
@@ -123,7 +126,7 @@ proptest! {
         prop_assert!(was_last || bytes.is_empty() && !fail);
         let mut expected = naive_lines(&bytes, max_line);
         if fail {
-            prop_assert_eq!(failure.map(|(_, reason)| reason), Some(BadReason::CutOff));
+            prop_assert_eq!(failure.map(|loss| loss.reason), Some(BadReason::CutOff));
             if !bytes.ends_with(b"\n") {
                 // The line the break fell into is no line, though one known to be too long may be
                 // told of.
@@ -139,7 +142,7 @@ proptest! {
 
         // Cut at the same places however the reads fall.
         let mut whole = BlockReader::new(Trickle { bytes: &bytes, step: usize::MAX, fail }, block, max_line);
-        let at_once: Vec<u64> = std::iter::from_fn(|| whole.next_block()).map(|part| part.offset).collect();
+        let at_once: Vec<u64> = std::iter::from_fn(|| whole.next_block(&mut |_| {})).map(|part| part.offset).collect();
         prop_assert_eq!(borders, at_once);
     }
 }
@@ -152,10 +155,10 @@ fn a_long_line_grows_the_buffer_and_gives_it_back() {
     let len = bytes.len() as u64;
     let mut reader = LineReader::new(Cursor::new(&bytes), 0..len, bytes.len(), &mut buffer);
     assert!(
-        matches!(reader.next().unwrap(), Some(Line::Whole { offset: 0, bytes }) if bytes.len() == 40 * BUFFER_BYTES)
+        matches!(reader.next(&mut |_| {}).unwrap(), Some(Line::Whole { offset: 0, bytes }) if bytes.len() == 40 * BUFFER_BYTES)
     );
-    assert!(matches!(reader.next().unwrap(), Some(Line::Whole { bytes: b"short", .. })));
-    assert_eq!(reader.next().unwrap(), None);
+    assert!(matches!(reader.next(&mut |_| {}).unwrap(), Some(Line::Whole { bytes: b"short", .. })));
+    assert_eq!(reader.next(&mut |_| {}).unwrap(), None);
     drop(reader);
     assert!(buffer.capacity() <= 2 * BUFFER_BYTES);
 }
@@ -166,15 +169,21 @@ fn a_line_over_the_limit_is_never_held() {
     let input = io::repeat(b'x').take(64 << 20).chain(&b"\nnext\n"[..]);
     let mut buffer = Vec::new();
     let mut reader = LineReader::new(input, 0..(64 << 20) + 6, max_line, &mut buffer);
-    assert_eq!(reader.next().unwrap(), Some(Line::TooLong { offset: 0 }));
-    assert_eq!(reader.next().unwrap(), Some(Line::Whole { offset: (64 << 20) + 1, bytes: b"next" }));
+    assert_eq!(reader.next(&mut |_| {}).unwrap(), Some(Line::TooLong { offset: 0, bytes: 64 << 20 }));
+    assert_eq!(
+        reader.next(&mut |_| {}).unwrap(),
+        Some(Line::Whole { offset: (64 << 20) + 1, bytes: b"next" })
+    );
     drop(reader);
     assert!(buffer.len() <= max_line + 2);
 
     let input = io::repeat(b'x').take(64 << 20).chain(&b"\nnext\n"[..]);
     let mut reader = BlockReader::new(input, 1 << 20, max_line);
-    let block = reader.next_block().unwrap();
-    assert_eq!((&*block.bytes, &*block.too_long, block.last), (&b"next\n"[..], &[0][..], true));
+    let block = reader.next_block(&mut |_| {}).unwrap();
+    assert_eq!(
+        (&*block.bytes, &*block.too_long, block.last),
+        (&b"next\n"[..], &[(0, (64 << 20) + 1)][..], true)
+    );
     assert!(block.bytes.capacity() <= 2 * max_line + STEP_BYTES, "{}", block.bytes.capacity());
 }
 
@@ -182,7 +191,7 @@ fn a_line_over_the_limit_is_never_held() {
 fn a_file_that_shrank_is_cut_off() {
     let mut buffer = Vec::new();
     let mut reader = LineReader::new(&b"one\ntw"[..], 0..20, 100, &mut buffer);
-    assert_eq!(reader.next().unwrap(), Some(Line::Whole { offset: 0, bytes: b"one" }));
-    assert_eq!(reader.next().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
-    assert_eq!(reader.next().unwrap(), None);
+    assert_eq!(reader.next(&mut |_| {}).unwrap(), Some(Line::Whole { offset: 0, bytes: b"one" }));
+    assert_eq!(reader.next(&mut |_| {}).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    assert_eq!(reader.next(&mut |_| {}).unwrap(), None);
 }

@@ -65,3 +65,25 @@ fn after_the_place_nothing_is_read() {
     source.read_at(15, &options, &mut scratch, &mut |_| texts += 1).unwrap();
     assert_eq!(texts, 1);
 }
+
+/// A source that is read from the front is asked at every block whether anybody still wants it.
+#[test]
+fn a_search_that_nobody_waits_for_is_given_up() {
+    let folder = Folder::new();
+    let lines: String = (0..5000).map(|n| format!("{{\"text\":\"line {n:05}\"}}\n")).collect();
+    folder.file("a.jsonl.gz", gzip(lines.as_bytes()));
+    let options = Options { task_bytes: 1000, ..Options::default() };
+    let source = &folder.sources(&["a.jsonl.gz"], &options)[0];
+    let last = (lines.len() - lines.len() / 5000) as u64;
+    let look = |most: u32| {
+        let (asked, mut found) = (std::cell::Cell::new(0), 0);
+        let stop = || asked.replace(asked.get() + 1) >= most;
+        let mut scratch = Scratch::new(&options);
+        let looked = source.read_at_until(last, &options, &mut scratch, &stop, &mut |_| found += 1);
+        (looked, found, asked.get())
+    };
+    let (looked, found, asked) = look(u32::MAX);
+    assert!(looked.is_ok() && found == 1 && asked > 5, "{looked:?}, {found}, {asked}");
+    let (looked, found, asked) = look(3);
+    assert!(looked == Err(LookupError::Stopped) && found == 0 && asked <= 5, "{looked:?}, {found}, {asked}");
+}

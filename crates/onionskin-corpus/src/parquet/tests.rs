@@ -55,6 +55,69 @@ fn columns_become_documents() {
     }
 }
 
+/// Pages larger than is thought small are asked about, and how many rows are read at a time leaves
+/// no trace.
+#[test]
+fn pages_are_unpacked_within_limits() {
+    let long = "some words of a long text ".repeat(400);
+    let texts: Vec<String> = (0..600).map(|row| format!("{} {row}", &long[..row * 16])).collect();
+    let ids: Vec<String> = (0..600).map(|row| format!("id {row}")).collect();
+    let borrowed = |values: &[String]| strings(&values.iter().map(String::as_str).collect::<Vec<_>>());
+    let batch = RecordBatch::try_from_iter([("text", borrowed(&texts)), ("id", borrowed(&ids))]).unwrap();
+    for encoding in [None, Some(::parquet::basic::Encoding::DELTA_BYTE_ARRAY)] {
+        let mut properties = WriterProperties::builder()
+            .set_compression(::parquet::basic::Compression::SNAPPY)
+            .set_data_page_size_limit(64 << 10)
+            .set_write_batch_size(16)
+            .set_dictionary_enabled(encoding.is_none());
+        if let Some(encoding) = encoding {
+            properties = properties.set_encoding(encoding);
+        }
+        let mut bytes = Vec::new();
+        let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties.build())).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        for task_bytes in [1, 4 << 10, 1 << 30] {
+            let options = Options { task_bytes, ..Options::default() };
+            let expected = read_bytes(&bytes, &options);
+            assert_eq!(expected.texts(), texts);
+            for small_page_bytes in [1 << 10, 300 << 10] {
+                let options = Options { small_page_bytes, max_page_bytes: 3 << 20, ..options.clone() };
+                assert_eq!(read_bytes(&bytes, &options).documents, expected.documents);
+            }
+        }
+        let options = Options { small_page_bytes: 1 << 10, max_page_bytes: 16 << 10, ..Options::default() };
+        let seen = read_bytes(&bytes, &options);
+        assert_eq!(seen.bad_codes().last().map(|(_, code)| *code), Some("too_large"));
+        assert!(seen.documents.len() < 600);
+    }
+}
+
+/// A few bytes that stand for gigabytes: every row has the one value of a dictionary.
+#[test]
+fn rows_of_a_dictionary_are_read_some_at_a_time() {
+    let value = "much the same ".repeat(300_000);
+    let keys = arrow_array::Int32Array::from(vec![0; 500]);
+    let values: DictionaryArray<Int32Type> =
+        DictionaryArray::try_new(keys, Arc::new(StringArray::from(vec![value.as_str()]))).unwrap();
+    let bytes = write(vec![("text", Arc::new(values))], 1000);
+    let chunks =
+        Chunks::new(Box::new(io::Cursor::new(bytes.clone())), bytes.len() as u64, &Options::default());
+    let file = ParquetFile::of(chunks, &Options::default()).unwrap();
+    let mut batches = file.batches(0, 0, &Options::default());
+    let rows = batches.next(&mut |_| {}).unwrap().unwrap();
+    assert!(
+        rows.len() as u64 * value.len() as u64 <= MOST_BATCH_BYTES + value.len() as u64,
+        "{}",
+        rows.len()
+    );
+    let mut all = rows.len();
+    while let Some(rows) = batches.next(&mut |_| {}) {
+        all += rows.unwrap().len();
+    }
+    assert_eq!(all, 500);
+}
+
 #[test]
 fn rows_one_after_the_other() {
     let bytes = write(
@@ -130,9 +193,12 @@ fn nested_columns() {
 
 #[test]
 fn a_missing_column_names_those_there_are() {
-    let bytes = write(vec![("body", strings(&["one"])), ("n", Arc::new(Int64Array::from(vec![1])))], 100);
+    let body = strings(&["one", "two", "three"]);
+    let bytes = write(vec![("body", body), ("n", Arc::new(Int64Array::from(vec![1, 2, 3])))], 2);
     let seen = read_bytes(&bytes, &Options::default());
     assert_eq!(seen.bad.len(), 1);
+    // The footer tells how many there are.
+    assert_eq!((seen.bad[0].records, seen.bad[0].bytes), (3, bytes.len() as u64));
     assert_eq!(seen.bad[0].reason.to_string(), "no column \"text\"; there are body, n");
     let bytes = write(vec![("text", Arc::new(Float64Array::from(vec![1.0])))], 100);
     assert_eq!(read_bytes(&bytes, &Options::default()).bad_codes(), [(0, "text_not_a_string")]);

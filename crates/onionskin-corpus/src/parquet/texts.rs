@@ -2,9 +2,7 @@
 
 use std::io::{Read, Seek, SeekFrom};
 
-use arrow_array::Array;
-
-use super::{Batches, Chunks, ParquetFile, RowGroup};
+use super::{Batches, Chunks, ParquetFile, RowGroup, Unusable};
 use crate::document::BadReason;
 use crate::options::Options;
 
@@ -13,7 +11,7 @@ pub struct ParquetTexts {
     file: ParquetFile,
     groups: std::vec::IntoIter<RowGroup>,
     batches: Option<Batches>,
-    max_record_bytes: u64,
+    options: Options,
     is_html: bool,
 }
 
@@ -39,17 +37,16 @@ impl ParquetTexts {
         html_field: &str,
     ) -> Result<ParquetTexts, BadReason> {
         let len = input.seek(SeekFrom::End(0)).map_err(|error| BadReason::from_io(&error))?;
-        let chunks = Chunks::new(Box::new(input), len);
+        let chunks = Chunks::new(Box::new(input), len, options);
         let (file, is_html) = match ParquetFile::of(chunks.clone(), options) {
-            Err(missing @ BadReason::MissingColumn { .. }) => {
+            Err(Unusable { reason: missing @ BadReason::MissingColumn { .. }, .. }) => {
                 let options = Options { text_field: html_field.to_owned(), ..options.clone() };
                 (ParquetFile::of(chunks, &options).map_err(|_| missing)?, true)
             }
-            file => (file?, false),
+            file => (file.map_err(|unusable| unusable.reason)?, false),
         };
         let groups = file.row_groups(options).into_iter();
-        let max_record_bytes = options.max_record_bytes;
-        Ok(ParquetTexts { file, groups, batches: None, max_record_bytes, is_html })
+        Ok(ParquetTexts { file, groups, batches: None, options: options.clone(), is_html })
     }
 
     /// Whether the texts are HTML.
@@ -60,17 +57,16 @@ impl ParquetTexts {
     /// Visits the next rows, about a megabyte of them; false at the end of the file.
     pub fn next_rows(&mut self, mut visit: impl FnMut(ParquetText<'_>)) -> Result<bool, BadReason> {
         let rows = loop {
-            if let Some(rows) = self.batches.as_mut().and_then(Batches::next) {
+            if let Some(rows) = self.batches.as_mut().and_then(|batches| batches.next(&mut |_| {})) {
                 break rows?;
             }
             let Some(group) = self.groups.next() else { return Ok(false) };
-            self.batches = Some(self.file.batches(group.group, group.first_row)?);
+            self.batches = Some(self.file.batches(group.group, group.first_row, &self.options));
         };
-        for at in 0..rows.text.values.len() {
+        let limit = self.options.max_record_bytes;
+        for at in rows.range.clone() {
             let text = match rows.text.get(at) {
-                Some(text) if text.len() as u64 > self.max_record_bytes => {
-                    Err(BadReason::TooLarge { limit: self.max_record_bytes })
-                }
+                Some(text) if text.len() as u64 > limit => Err(BadReason::TooLarge { limit }),
                 Some(text) => Ok(text),
                 None if rows.text.is_stored(at) => Err(BadReason::InvalidUtf8),
                 None => Err(BadReason::MissingText),

@@ -137,8 +137,8 @@ fn a_file_that_vanished_or_changed_is_told() {
         files.insert("y.jsonl".to_owned(), json_lines(4).into_bytes());
     }
     let seen = read(sources, &options);
-    let bad: Vec<_> = seen.bad.iter().map(|bad| (bad.source, bad.reason.code())).collect();
-    assert_eq!((seen.texts(), bad), (vec![], vec![(0, "io"), (1, "io")]));
+    let failed: Vec<_> = seen.failed.iter().map(|failure| (failure.source, failure.byte)).collect();
+    assert_eq!((seen.texts(), failed), (vec![], vec![(0, 0), (1, 0)]));
 }
 
 #[test]

@@ -66,6 +66,17 @@ fn binary_is_unknown() {
 }
 
 #[test]
+fn a_nul_does_not_hide_a_text() {
+    assert_eq!(format(b"<p>a page with a \0 in it", "x.html"), Some(Format::Tree));
+    assert_eq!(format(b"{\"text\":\"a\"}\n{\"te\0xt\":\"b\"}\n", "x"), Some(Format::Jsonl));
+    assert_eq!(format(b"\0{\"text\":\"a\"}\n{\"text\":\"b\"}\n", "x.jsonl"), Some(Format::Jsonl));
+    assert_eq!(format(b"id,text\n1,some words and a \0\n", "x.csv"), Some(Format::Csv));
+    assert_eq!(format(b"some words and a \0 in them", "x.bin"), None);
+    let noise: Vec<u8> = (0..2000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    assert_eq!(format(&noise, "x.html"), None);
+}
+
+#[test]
 fn json_that_is_not_lines_is_a_text() {
     assert_eq!(format(b"{\n  \"text\": \"a\"\n}\n", "x.json"), Some(Format::Tree));
     assert_eq!(format(b"[1, 2]\n", "x.json"), Some(Format::Tree));

@@ -93,4 +93,6 @@ fn a_pipe_that_breaks_is_told() {
     source.location = Location::Stream(Stream::new(Box::new(b"{\"text\":\"a\"}\n{\"te".chain(Broken))));
     let seen = read(vec![source], &Options::default());
     assert_eq!((seen.texts(), seen.bad_codes()), (vec!["a"], vec![(13, "io")]));
+    let failed: Vec<_> = seen.failed.iter().map(|failure| (failure.source, failure.byte)).collect();
+    assert_eq!(failed, [(0, 17)]);
 }

@@ -1,11 +1,12 @@
 use super::*;
+use crate::source::FileKind;
 use crate::testing::{Folder, gzip, read};
 
 #[test]
 fn groups_are_bounded_in_bytes_and_files() {
     let mut files = TreeFiles::default();
     for size in [5, 5, 5, 100, 0, 0, 3] {
-        files.push(Path::new("x"), size, true);
+        files.push(Path::new("x"), size, FileKind::Document, "");
     }
     let groups = |task_bytes| {
         let mut next = 0;
@@ -18,7 +19,7 @@ fn groups_are_bounded_in_bytes_and_files() {
     };
     assert_eq!(groups(10), [0..2, 2..3, 3..4, 4..7]);
     let mut many = TreeFiles::default();
-    (0..2500).for_each(|_| many.push(Path::new("x"), 0, true));
+    (0..2500).for_each(|_| many.push(Path::new("x"), 0, FileKind::Document, ""));
     assert_eq!(next_group(&many, 1024, 10), 1024..2048);
     assert_eq!(next_group(&many, 2048, 10), 2048..2500);
     assert!(next_group(&many, 2500, 10).is_empty());
@@ -59,10 +60,9 @@ fn large_and_vanished_files_are_told() {
     std::fs::remove_file(gone).unwrap();
     assert!(sources[0].place(2).ends_with("web/c.txt"));
     let seen = read(sources, &options);
-    assert_eq!(
-        (seen.texts(), seen.bad_codes()),
-        (vec!["d"], vec![(0, "too_large"), (1, "too_large"), (2, "io")])
-    );
+    assert_eq!((seen.texts(), seen.bad_codes()), (vec!["d"], vec![(0, "too_large"), (1, "too_large")]));
+    assert_eq!(seen.skipped, [SkipReason::UnreadableFile]);
+    assert_eq!(seen.bad.iter().map(|bad| (bad.records, bad.bytes)).next(), Some((1, 101)));
 }
 
 #[test]

@@ -76,7 +76,9 @@ proptest! {
 
 /// The texts of a file, by the reader of the scan.
 fn texts(bytes: Vec<u8>) -> Vec<String> {
-    use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Tasks, Visitor, discover};
+    use onionskin_corpus::{
+        BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor, discover,
+    };
     struct Texts(Vec<String>);
     impl Visitor for Texts {
         fn document(&mut self, document: Document<'_>) {
@@ -84,6 +86,9 @@ fn texts(bytes: Vec<u8>) -> Vec<String> {
         }
         fn bad_record(&mut self, _: BadRecord) {}
         fn skipped(&mut self, _: SkipReason) {}
+        fn failed(&mut self, failure: InputFailure) {
+            panic!("{failure:?}");
+        }
     }
     let bench = Bench::new();
     let path = bench.write("a.csv", bytes);

@@ -1,4 +1,5 @@
 use onionskin_corpus::Format;
+use onionskin_store::{Atlas, TableName};
 use onionskin_warc::writer::http_response;
 
 use super::super::testing::{Bench, Cluster, exact, near, pair};
@@ -65,7 +66,10 @@ fn run(name: &str, bytes: &[u8], clusters: &[Cluster]) -> (Bench, DedupSummary) 
     let bench = Bench::new();
     bench.write(&format!("in/{name}"), bytes);
     bench.scan(|_| {});
-    bench.clusters(clusters, &[pair(0, 3, 0.875, 1.0, 0.75)], "centred");
+    // Some of the files have fewer documents.
+    let documents = Atlas::open(bench.path("atlas")).unwrap().rows(&TableName::Documents);
+    let pairs: Vec<_> = (documents > 3).then(|| pair(0, 3, 0.875, 1.0, 0.75)).into_iter().collect();
+    bench.clusters(clusters, &pairs, "centred");
     let summary = bench.dedup(with_warc).unwrap();
     (bench, summary)
 }
@@ -138,7 +142,7 @@ fn exact_copies_become_revisits_and_near_ones_get_a_note() {
         // A scan of the copy sees the revisit as one.
         std::fs::copy(bench.path(&format!("out/shards/{name}")), bench.path(&format!("in/{name}"))).unwrap();
         bench.scan(|_| {});
-        let atlas = onionskin_store::Atlas::open(bench.path("atlas")).unwrap();
+        let atlas = Atlas::open(bench.path("atlas")).unwrap();
         assert_eq!((atlas.manifest().counts["documents"], atlas.manifest().counts["revisits"]), (5, 1));
     }
 }

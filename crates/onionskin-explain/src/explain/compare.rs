@@ -6,7 +6,8 @@ use onionskin_core::rabin::{Purpose, Rabin, Shingler};
 use onionskin_core::token::Unit;
 use onionskin_core::{Chunking, Recipe};
 
-use super::runs::{Run, common_runs, in_order};
+use super::ExplainLimits;
+use super::runs::{PAIRS, Run, common_runs, in_order};
 use super::words::{Cutter, Words};
 
 /// Words in a shingle where the recipe has none of words.
@@ -94,9 +95,20 @@ pub struct Shortened {
 impl Comparison {
     /// Compares two texts by the words of a recipe.
     pub fn new(text_a: String, text_b: String, recipe: &Recipe) -> Comparison {
+        Comparison::within(text_a, text_b, recipe, None)
+    }
+
+    /// The same with bounded memory. The texts themselves are taken as they are; what is shared is
+    /// looked for no further than the limits allow.
+    pub fn within(
+        text_a: String,
+        text_b: String,
+        recipe: &Recipe,
+        limits: Option<&ExplainLimits>,
+    ) -> Comparison {
         let mut cutter = Cutter::new(recipe);
         let (a, b) = (cutter.cut(&text_a), cutter.cut(&text_b));
-        Comparison::of_words(text_a, text_b, a, b, recipe)
+        Comparison::of_words(text_a, text_b, a, b, recipe, limits)
     }
 
     pub(super) fn of_words(
@@ -105,13 +117,18 @@ impl Comparison {
         a: Words,
         b: Words,
         recipe: &Recipe,
+        limits: Option<&ExplainLimits>,
     ) -> Comparison {
         let shingle = match recipe.main() {
             Chunking::Shingles(Unit::Word, w) => usize::from(w.get()),
             _ => SHINGLE,
         };
         let shingler = Shingler::new(Rabin::new(Purpose::Chunks, recipe.width()), shingle);
-        let mut runs = common_runs(&a.tokens, &b.tokens, &shingler);
+        let pairs = match limits {
+            Some(limits) => usize::try_from(limits.words).unwrap_or(usize::MAX),
+            None => (4 * (a.len() + b.len())).saturating_add(PAIRS),
+        };
+        let mut runs = common_runs(&a.tokens, &b.tokens, &shingler, pairs);
         runs.iter_mut().for_each(|run| fit_to_pieces(run, &a, &b));
         runs.retain(|run| run.len > 0);
         let ordered = in_order(&runs);

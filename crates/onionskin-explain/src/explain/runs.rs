@@ -22,8 +22,8 @@ use std::ops::Range;
 
 use onionskin_core::rabin::Shingler;
 
-/// Pairs of places that are looked at, besides four for each token.
-const PAIRS: usize = 4 << 20;
+/// Pairs of places that are looked at, besides four for each token, where nobody waits.
+pub(super) const PAIRS: usize = 4 << 20;
 
 /// Tokens that stand in both texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,11 +48,9 @@ impl Run {
 
 /// The runs of at least a shingle that both texts have, longest first (then by place in `a`, then
 /// in `b`), no token in two of them; in order of `a`.
-pub(super) fn common_runs(a: &[u64], b: &[u64], shingler: &Shingler) -> Vec<Run> {
-    common_runs_within(a, b, shingler, PAIRS)
-}
-
-fn common_runs_within(a: &[u64], b: &[u64], shingler: &Shingler, pairs: usize) -> Vec<Run> {
+///
+/// At most `limit` pairs of places are looked at.
+pub(super) fn common_runs(a: &[u64], b: &[u64], shingler: &Shingler, limit: usize) -> Vec<Run> {
     if a.is_empty() || b.is_empty() {
         return Vec::new();
     }
@@ -64,7 +62,6 @@ fn common_runs_within(a: &[u64], b: &[u64], shingler: &Shingler, pairs: usize) -
     if a.len() < w || b.len() < w {
         return Vec::new();
     }
-    let limit = pairs.saturating_add(4 * (a.len() + b.len()));
     let places = pairs_of_places(a, b, shingler, limit);
     choose(&diagonal_runs(a, b, w, &places, limit), w)
 }

@@ -11,7 +11,7 @@ use onionskin_store::Quiet;
 
 fn params(atlas: &Path, a: &str, b: &str) -> ExplainParams {
     let [a, b] = [a, b].map(|text| text.parse().unwrap());
-    ExplainParams { atlas: atlas.to_owned(), a, b, base: None, pdf_worker: vec![] }
+    ExplainParams { atlas: atlas.to_owned(), a, b, base: None, pdf_worker: vec![], limits: None }
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -251,4 +251,47 @@ fn members_of_a_cluster_come_with_their_names() {
     let none =
         explain_cluster::<ExplainError>(&atlas, ClusterId(2), &mut |_| Ok(())).unwrap_err().to_string();
     assert_eq!(none, "there is no cluster 2; there are 2");
+}
+
+/// Where others wait, long texts are not even read.
+#[test]
+fn what_is_too_long_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, atlas) = (folder.path().join("in.jsonl"), folder.path().join("atlas"));
+    fs::write(&input, ROSES).unwrap();
+    scan_into(&[&input], &atlas, Recipe::DEFAULT);
+    let limited = |words, bytes| {
+        let limits = Some(ExplainLimits { words, bytes });
+        explain(&ExplainParams { limits, ..params(&atlas, "doc:0", "doc:1") }).unwrap()
+    };
+    let whole = explain(&params(&atlas, "doc:0", "doc:1")).unwrap();
+    let words = whole.a.tokens + whole.b.tokens;
+    let explained = limited(words, 1000);
+    assert_eq!(explained.overlaps, whole.overlaps);
+    assert_eq!(explained.texts.unwrap().comparison, whole.texts.unwrap().comparison);
+    let refused = limited(words - 1, 1000);
+    assert!(matches!(refused.texts, Err(TextError::TooLong { words: told, .. }) if told == words));
+    assert!(refused.overlaps.is_empty(), "chunks are as many as words");
+    assert_eq!((refused.sketch, refused.features), (whole.sketch, whole.features));
+    let refused = limited(words, 10);
+    assert!(matches!(refused.texts, Err(TextError::TooLarge { doc: DocId(0), most: 10, .. })));
+    // The input has grown since: the atlas says that it is short.
+    let long = ROSES.replace("A rose is a rose is a rose", &"a rose is ".repeat(100));
+    fs::write(&input, long).unwrap();
+    assert!(matches!(limited(words, 100_000).texts, Err(TextError::TooLong { .. })));
+    let longer = ROSES.replace("A rose is a rose is a rose", &"a rose is ".repeat(100_000));
+    fs::write(&input, longer).unwrap();
+    assert!(matches!(limited(words, 100).texts, Err(TextError::Lookup(_))));
+}
+
+#[test]
+fn what_nobody_wants_any_more_is_given_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, atlas) = (folder.path().join("in.jsonl.gz"), folder.path().join("atlas"));
+    fs::write(&input, gzip(ROSES.as_bytes())).unwrap();
+    scan_into(&[&input], &atlas, Recipe::DEFAULT);
+    let stop = cancel::Cancel::default();
+    stop.cancel();
+    let explained = cancel::with(&stop, || explain(&params(&atlas, "doc:0", "doc:1")));
+    assert!(explained.is_err(), "{explained:?}");
 }

@@ -1,11 +1,13 @@
 //! The text of a document, read again from its input.
 
-use onionskin_store::AtlasError;
 use std::io;
 use std::path::Path;
 
 use onionskin_core::DocId;
+use onionskin_core::format::grouped;
 use onionskin_corpus::{DiscoverError, Document, LookupError, Options, Scratch, Source, discover};
+use onionskin_store::AtlasError;
+use onionskin_store::cancel::{self, Cancelled};
 
 use super::DocumentFacts;
 
@@ -34,6 +36,27 @@ pub enum TextError {
         /// The document.
         doc: DocId,
     },
+    /// More words than may be compared.
+    #[error("the two documents have {} words, and at most {} are compared here", grouped(*words), grouped(*most))]
+    TooLong {
+        /// Words of both.
+        words: u64,
+        /// How many may be compared.
+        most: u64,
+    },
+    /// A document takes more bytes in its input than may be read.
+    #[error("document {doc} takes {} bytes in its input, and at most {} are read here", grouped(*bytes), grouped(*most))]
+    TooLarge {
+        /// The document.
+        doc: DocId,
+        /// Its bytes.
+        bytes: u64,
+        /// How many may be read.
+        most: u64,
+    },
+    /// Nobody wants to know any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// The operating system said no.
     #[error("{name}")]
     Io {
@@ -67,7 +90,9 @@ pub(super) fn read_text(
                 continue;
             }
         };
-        let read = source.read_at(offset, options, scratch, &mut |document| {
+        cancel::check()?;
+        let stop = || cancel::check().is_err();
+        let read = source.read_at_until(offset, options, scratch, &stop, &mut |document| {
             let rank = rank(&document, facts);
             if best.as_ref().is_none_or(|(found, _)| rank > *found) {
                 best = Some((rank, document.text.to_owned()));

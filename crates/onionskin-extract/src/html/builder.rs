@@ -52,6 +52,8 @@ pub(crate) struct PageBuilder {
     link_bytes: String,
     /// Where each link in `link_bytes` ends.
     link_ends: Vec<usize>,
+    /// Links that came after as many as are kept.
+    links_over_limit: u64,
     seen: HashSet<u64>,
 }
 
@@ -224,6 +226,7 @@ impl PageBuilder {
         self.canonical = None;
         self.link_bytes.clear();
         self.link_ends.clear();
+        self.links_over_limit = 0;
         self.seen.clear();
     }
 
@@ -237,9 +240,11 @@ impl PageBuilder {
         self.seen.clear();
         let base_length = joiner.base_length();
         let (mut begin, mut joined) = (0, 0);
-        for &end in &self.link_ends {
+        page.links_over_limit = self.links_over_limit;
+        for (nth, &end) in self.link_ends.iter().enumerate() {
             joined += base_length + (end - begin);
             if joined > MAX_JOINED_BYTES {
+                page.links_over_limit += (self.link_ends.len() - nth) as u64;
                 break;
             }
             if let Some(link) = joiner.join(&self.link_bytes[begin..end])
@@ -255,7 +260,11 @@ impl PageBuilder {
         let href = href.trim_ascii();
         let href = &href[..memchr::memchr(b'#', href.as_bytes()).unwrap_or(href.len())];
         // An empty reference, or one that was all fragment, is the page itself.
-        if href.is_empty() || self.link_ends.len() >= MAX_LINKS || is_foreign_scheme(href) {
+        if href.is_empty() || is_foreign_scheme(href) {
+            return;
+        }
+        if self.link_ends.len() >= MAX_LINKS {
+            self.links_over_limit += u64::from(!self.seen.contains(&xxh3_64(href.as_bytes())));
             return;
         }
         if self.seen.insert(xxh3_64(href.as_bytes())) {

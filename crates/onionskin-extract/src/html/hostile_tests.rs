@@ -128,6 +128,7 @@ fn more_links_than_anyone_needs() {
     let page = extract(links(100_010).as_bytes());
     assert_eq!(page.links.len(), builder::MAX_LINKS);
     assert_eq!(page.links[99_999], "http://example.org/p99999");
+    assert_eq!(page.links_over_limit, 10);
     check_linear(links, 5_000);
     check_linear(|n| format!("<base href='/{}'>{}", "a/".repeat(100), "<a href=../b>".repeat(n)), 5_000);
 }
@@ -146,4 +147,5 @@ fn the_product_of_base_and_links_is_bounded() {
     let page = extract(format!("<base href='/{base}'>{links}").as_bytes());
     let bytes: usize = page.links.iter().map(String::len).sum();
     assert!(bytes < 64 << 20, "{bytes} bytes of links");
+    assert_eq!(page.links.len() as u64 + page.links_over_limit, 20_000);
 }

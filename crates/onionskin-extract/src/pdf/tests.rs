@@ -1,6 +1,7 @@
 use super::*;
 
-const LIMITS: ToolLimits = ToolLimits { time: Duration::from_secs(20), output_bytes: 1 << 20 };
+const LIMITS: ToolLimits =
+    ToolLimits { time: Duration::from_secs(20), output_bytes: 1 << 20, memory_bytes: 4 << 30 };
 
 /// A PDF of these objects, numbered from 1, the first being the catalogue.
 fn pdf(objects: &[String]) -> Vec<u8> {
@@ -51,7 +52,7 @@ fn text_is_read() {
     let bytes = one_page(HELLO, form("", ""), "");
     assert_eq!(built_in(bytes.clone(), LIMITS).unwrap().trim(), "Hello world");
     let mut answer = Vec::new();
-    answer_one(&bytes[..], &mut answer).unwrap();
+    pdf_worker(&bytes[..], &mut answer).unwrap();
     assert!(answer.starts_with(b"T") && answer.ends_with(b"Hello world"), "{answer:?}");
 }
 

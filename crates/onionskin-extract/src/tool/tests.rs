@@ -6,7 +6,8 @@ fn shell(script: &str) -> Command {
     command
 }
 
-const LIMITS: ToolLimits = ToolLimits { time: Duration::from_secs(20), output_bytes: 4 << 20 };
+const LIMITS: ToolLimits =
+    ToolLimits { time: Duration::from_secs(20), output_bytes: 4 << 20, memory_bytes: 4 << 30 };
 
 #[test]
 fn output_comes_back() {
@@ -22,10 +23,20 @@ fn a_missing_program_is_told_apart() {
     assert!(matches!(result, Err(ExtractError::ToolMissing { tool: "none" })), "{result:?}");
 }
 
+/// A shell that holds 60 MB.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_is_limited() {
+    let greedy = || shell("x=$(head -c 60000000 /dev/zero | tr '\\0' a); echo ${#x}");
+    assert_eq!(run("sh", greedy(), b"", LIMITS).unwrap(), b"60000000\n");
+    let result = run("sh", greedy(), b"", ToolLimits { memory_bytes: 20 << 20, ..LIMITS });
+    assert!(matches!(result, Err(ExtractError::Ended { .. })), "{result:?}");
+}
+
 #[test]
 fn failing_flooding_and_hanging_programs_are_stopped() {
     let result = run("false", shell("echo a; exit 3"), b"", LIMITS);
-    assert!(matches!(result, Err(ExtractError::Failed { .. })), "{result:?}");
+    assert!(matches!(result, Err(ExtractError::Ended { .. })), "{result:?}");
     let result = run("yes", shell("exec yes"), b"", LIMITS);
     assert!(matches!(result, Err(ExtractError::TooLarge { limit: 4_194_304 })), "{result:?}");
     let begin = Instant::now();

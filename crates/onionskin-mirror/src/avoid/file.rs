@@ -7,7 +7,7 @@
 use std::fmt;
 use std::fmt::Write as _;
 
-use onionskin_core::{CollectionId, ReplicaId};
+use onionskin_core::{CollectionId, ReplicaId, csv};
 use serde::de::{self, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -103,6 +103,11 @@ struct WireEntry {
     similar: u64,
     unique: u64,
     checked: Option<String>,
+    // Lists of before have neither.
+    #[serde(default)]
+    principal_reason: Option<String>,
+    #[serde(default)]
+    principal_evidence: Option<String>,
 }
 
 /// Texts and numbers that are checked while they are read, so that an error has their place.
@@ -282,10 +287,10 @@ impl AvoidList {
     }
 
     /// One line a rule, with all that is known of its entry, after a line of names. Fields are
-    /// quoted as in RFC 4180.
+    /// quoted as in RFC 4180, and none is a formula to a spreadsheet.
     pub fn to_csv(&self) -> String {
         let mut text = String::from(
-            "group,replica,kind,name,principal,root,host,rule,path,pages,bytes,coverage,similar,unique,checked\r\n",
+            "group,replica,kind,name,principal,root,host,rule,path,pages,bytes,coverage,similar,unique,checked,principal_reason,principal_evidence\r\n",
         );
         for entry in &self.entries {
             for rule in &entry.rules {
@@ -307,27 +312,20 @@ impl AvoidList {
                 let _ = write!(text, "{},{}", entry.group, entry.replica);
                 for field in texts {
                     text.push(',');
-                    push_csv(&mut text, field);
+                    csv::push_text(&mut text, field);
                 }
                 let numbers = (entry.pages, entry.bytes, entry.coverage, entry.similar, entry.unique);
                 let _ =
-                    write!(text, ",{},{},{},{},{},", numbers.0, numbers.1, numbers.2, numbers.3, numbers.4);
-                push_csv(&mut text, entry.checked.as_deref().unwrap_or_default());
+                    write!(text, ",{},{},{},{},{}", numbers.0, numbers.1, numbers.2, numbers.3, numbers.4);
+                for field in [&entry.checked, &entry.principal_reason, &entry.principal_evidence] {
+                    text.push(',');
+                    csv::push_text(&mut text, field.as_deref().unwrap_or_default());
+                }
                 text.push_str("\r\n");
             }
         }
         text
     }
-}
-
-fn push_csv(text: &mut String, field: &str) {
-    if !field.contains(['"', ',', '\r', '\n']) {
-        text.push_str(field);
-        return;
-    }
-    text.push('"');
-    text.push_str(&field.replace('"', "\"\""));
-    text.push('"');
 }
 
 /// As in the file.
@@ -360,6 +358,8 @@ fn wire_entry(entry: &AvoidEntry, coverage: Share) -> WireEntry {
         similar: entry.similar,
         unique: entry.unique,
         checked: entry.checked.clone(),
+        principal_reason: entry.principal_reason.clone(),
+        principal_evidence: entry.principal_evidence.clone(),
     }
 }
 
@@ -381,6 +381,8 @@ impl From<WireEntry> for AvoidEntry {
             similar: entry.similar,
             unique: entry.unique,
             checked: entry.checked,
+            principal_reason: entry.principal_reason,
+            principal_evidence: entry.principal_evidence,
         }
     }
 }

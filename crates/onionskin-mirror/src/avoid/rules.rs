@@ -6,6 +6,10 @@
 //! subdirectories until they are pure. The work is a sort and a walk over the bytes of the
 //! addresses.
 //!
+//! All that is known of a host may be a handful of its pages: a crawl that touched `/wiki/` ten
+//! times knows nothing of the rest. So no rule is wider than the directory that all pages of the
+//! replica are in, and none holds for the host unless its root page is one of these.
+//!
 //! Directories are tested without regard to case: Heritrix compares addresses in lower case, so
 //! `/Docs/` may only become a rule when nothing to be fetched is known below `/docs/` either.
 
@@ -14,6 +18,7 @@ use std::collections::HashSet;
 use super::address::{Address, path_of, split_port};
 use super::matcher::HostTable;
 use super::{Hit, RuleHost, SkipRule};
+use crate::place;
 
 /// What a page is to the replica that rules are made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -183,8 +188,9 @@ fn rules_of_host(host: RuleHost, other_ports: bool, pages: &[Known<'_>], limits:
     // Rules are right by the way they are made. A list that skips what it must not does harm for
     // months before it is seen, so the outcome is tried on everything all the same, and what fails
     // is cut further.
+    let least_len = own_directory_len(&spots);
     let rules = loop {
-        let rules = cut(&spots, &blocked, limits);
+        let rules = cut(&spots, least_len, &blocked, limits);
         let mut table = HostTable::default();
         for (rule_idx, rule) in rules.iter().enumerate() {
             table.add(rule, Hit { entry: 0, rule: rule_idx });
@@ -232,9 +238,28 @@ fn count(spots: &[Spot<'_>], from: usize) -> (u64, u64) {
     spots.last().map_or((0, 0), |last| (last.copies_until - before.0, last.unique_until - before.1))
 }
 
+/// The length of the shortest directory that may be a rule: the whole host where its root page is
+/// among the pages of the replica, else the directory that all of these are in.
+fn own_directory_len(spots: &[Spot<'_>]) -> usize {
+    let is_root = |spot: &Spot<'_>| {
+        let path = spot.path_and_query;
+        place::folder(path) == "/" && !path.contains('?') && place::is_index(path)
+    };
+    if spots.iter().any(is_root) {
+        return 1;
+    }
+    // Sorted, so that what the first and the last have in common all have.
+    let (Some(first), Some(last)) = (spots.first(), spots.last()) else { return 1 };
+    let (first, last) = (place::folder(first.path_and_query), place::folder(last.path_and_query));
+    let common = first.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+    let common = first[..common].rfind('/').map_or(0, |slash| slash + 1);
+    // Longer than `/`, at the least.
+    common.max(2)
+}
+
 /// Largest directories that may become rules, and single addresses of what is left. Not recursive:
 /// paths can be as deep as they are long.
-fn cut(spots: &[Spot<'_>], blocked: &Blocked, limits: &RuleLimits) -> Vec<SkipRule> {
+fn cut(spots: &[Spot<'_>], least_len: usize, blocked: &Blocked, limits: &RuleLimits) -> Vec<SkipRule> {
     let mut rules = Vec::new();
     // Ranges of spots whose paths have the same beginning of so many bytes, a directory.
     let mut ranges = vec![(0, spots.len(), 1)];
@@ -246,6 +271,7 @@ fn cut(spots: &[Spot<'_>], blocked: &Blocked, limits: &RuleLimits) -> Vec<SkipRu
         // One page on http and on https is one page.
         let pure = mostly_copies && (end - begin) as u64 >= limits.min_pages;
         if pure
+            && directory_len >= least_len
             && !blocked.has(directory)
             && let Ok(rule) = SkipRule::prefix(directory)
         {

@@ -169,3 +169,6 @@ fn replay(list: &AvoidList, atlas: &Atlas, clusters: &Clusters) -> Result<Simula
     });
     simulate(list, pages)
 }
+
+#[cfg(test)]
+mod tests;

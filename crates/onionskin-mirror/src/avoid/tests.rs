@@ -14,6 +14,8 @@ pub(super) fn entry(host: &str, rules: &[&str], pages: u64) -> AvoidEntry {
         kind: "mirror".to_owned(),
         name: "A manual".to_owned(),
         principal: "http://kept.example/".to_owned(),
+        principal_reason: Some("links".to_owned()),
+        principal_evidence: Some("3 domains link to it".to_owned()),
         root: format!("http://{host}/"),
         host: RuleHost::new(host).unwrap(),
         other_ports: false,

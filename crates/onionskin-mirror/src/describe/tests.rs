@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::Member;
+use crate::principal::Chosen;
 
 /// Pages of a test: address, title, content.
 type Pages = Vec<(&'static str, &'static str, u64)>;
@@ -51,10 +52,10 @@ impl Web {
             .collect::<Vec<_>>();
         let slots =
             replicas.iter().flat_map(|r: &Replica| &r.members).map(|m| m.slot.get() + 1).max().unwrap();
-        let group = Group { slots, root: SlotId(0), principal: 0, replicas };
+        let group = Group { slots, root: SlotId(0), principal: 0, chosen: Chosen::default(), replicas };
         let page = |doc: DocId| {
             let (url, title, content) = self.pages[doc.index()];
-            PageInfo { url, title: Some(title), bytes: 100, fetched_at: None, content: Some(content) }
+            PageInfo { url, title: Some(title), bytes: 100, content: Some(content), ..PageInfo::default() }
         };
         let site = |site: Option<SiteId>| {
             let here = hosts[site.unwrap().index()];

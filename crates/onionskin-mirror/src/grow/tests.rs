@@ -39,7 +39,13 @@ fn group_of(named: &Named, replicas: &[&[&str]]) -> Group {
                 .collect(),
         })
         .collect();
-    Group { slots: replicas[0].members.len() as u32, root: SlotId(0), principal: 0, replicas }
+    Group {
+        slots: replicas[0].members.len() as u32,
+        root: SlotId(0),
+        principal: 0,
+        chosen: Chosen::default(),
+        replicas,
+    }
 }
 
 const DEFINITION_8: Demands = Demands { definition_8: true, single_site: true };

@@ -9,6 +9,7 @@ use crate::{CollectionsParams, collections as search};
 use onionskin_scan::testing::scan_into;
 use onionskin_similar::{SimilarParams, similar};
 use onionskin_store::Quiet;
+use onionskin_store::table::PrincipalReason;
 
 /// Everything that the search is made of, with the numbers of documents and sites moved far up.
 struct Whole {
@@ -53,6 +54,7 @@ impl Whole {
                     site: row.site.map(|site| i64::from(site) + FAR),
                     url: row.url.map(str::to_owned),
                     title: row.title.map(str::to_owned),
+                    canonical_url: row.canonical_url.map(str::to_owned),
                     bytes: row.bytes,
                     fetched_at: row.fetched_at,
                     text_fp: row.text_fp,
@@ -87,7 +89,11 @@ impl Whole {
             }
         }
         for (doc, sites) in linked {
-            pages.get_mut(&doc).unwrap().linked_from = sites.len() as u32;
+            let voters = sites.iter().filter_map(|site| voter(&hosts[&SiteId((site - FAR) as u32)].0));
+            let voters: BTreeSet<String> = voters.map(str::to_owned).collect();
+            let page = pages.get_mut(&doc).unwrap();
+            page.linked_from = sites.len() as u32;
+            page.voters = voters.into_iter().collect();
         }
         Whole { pages, links, atlas, _folder: folder }
     }
@@ -186,6 +192,8 @@ fn components_by_themselves_are_the_search() {
             })
             .collect();
         assert_eq!(ours, members, "{merge}");
+        let reasons: BTreeSet<_> = groups.iter().map(|group| group.principal_reason.unwrap()).collect();
+        assert!(reasons.contains(&PrincipalReason::Links), "{reasons:?}");
         let roots: Vec<(i64, i64)> = atlas
             .collections()
             .unwrap()

@@ -1,26 +1,31 @@
 //! Components become groups, a batch of them at a time.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::component::Web;
 use crate::describe::{Description, describe};
 use crate::grow::{Growth, grow};
+use crate::principal::{self, Facts, Voter, Votes};
 use crate::{Graph, Group, Merge, Page, Role, place, tolerant};
 use onionskin_core::{CollectionId, DocId, Packed, ReplicaId, SiteId};
+use onionskin_extract::url::without_user;
 use onionskin_similar::SimilarError;
 use onionskin_store::table::{CollectionGroupRow, CollectionPageRow, CollectionRow};
 use onionskin_store::{Staging, raw::RawRecords};
 
 use super::pages::{Material, OfAtlas, PAGE_BYTES, Pages, Sites};
-use super::{Counts, LINKED, MEMBERS, Run, nearby, open_links};
+use super::{Counts, LINKED, MEMBERS, Run, VOTES, nearby, open_links};
 
-/// Bytes of an address and a title, as estimated for batches.
-const TEXT_BYTES: u64 = 200;
+/// Bytes of an address, a title and a canonical address, as estimated for batches.
+const TEXT_BYTES: u64 = 240;
 /// Bytes of a link while its component is worked on.
 const LINK_BYTES: u64 = 32;
+/// Bytes of a domain that links to a page.
+const VOTE_BYTES: u64 = size_of::<(DocId, Voter)>() as u64;
 /// Bytes a document that are held beside batches: clusters, sites, components, places in the batch,
 /// counts of links.
-const HELD_BYTES: u64 = 24;
+const HELD_BYTES: u64 = 28;
 
 pub(super) fn run(run: &mut Run<'_, '_, '_>) -> Result<(), SimilarError> {
     let web = run.web()?;
@@ -34,14 +39,17 @@ pub(super) fn run(run: &mut Run<'_, '_, '_>) -> Result<(), SimilarError> {
         component_of[doc.index()] = component.into();
     }
     let links_of = count_links(run, &component_of)?;
+    let votes_of = count_votes(run, &component_of)?;
+    let voters: Arc<[Option<Voter>]> = sites.voters().into();
     let room = run.0.stage.params.batch_bytes.unwrap_or_else(|| run.resources(HELD_BYTES).memory.bytes());
     let mut rest = members.as_slice();
     let mut number = CollectionId::MIN;
     while !rest.is_empty() {
-        let (batch, later) = rest.split_at(batch_len(rest, &links_of, room)?);
+        let (batch, later) = rest.split_at(batch_len(rest, &links_of, &votes_of, room)?);
         rest = later;
         let material = OfAtlas(run.0.stage.atlas, web.documents());
-        let linked_from = linked_from(run, &component_of, batch)?;
+        let linked_from = LinkedFrom(of_batch(run, LINKED, &component_of, batch)?);
+        let votes = Votes { of_site: Arc::clone(&voters), cast: of_batch(run, VOTES, &component_of, batch)? };
         let batch = Batch {
             material: &material,
             growth: run.0.stage.growth(),
@@ -50,6 +58,7 @@ pub(super) fn run(run: &mut Run<'_, '_, '_>) -> Result<(), SimilarError> {
             component_of: &component_of,
             members: batch,
             linked_from: &linked_from,
+            votes: &votes,
             near: None,
         };
         for described in batch.groups()? {
@@ -87,12 +96,31 @@ fn count_links(run: &Run<'_, '_, '_>, component_of: &[Packed<DocId>]) -> Result<
     Ok(counts)
 }
 
+/// Domains that link to the pages of each component, at its smallest cluster.
+fn count_votes(run: &Run<'_, '_, '_>, component_of: &[Packed<DocId>]) -> Result<Vec<u32>, SimilarError> {
+    let mut counts = vec![0u32; component_of.len()];
+    for record in run.0.staging.raw_records::<(DocId, Voter)>(VOTES) {
+        let (doc, _) = record?;
+        if let Some(at) = component_of[doc.index()].get() {
+            counts[at.index()] = counts[at.index()].saturating_add(1);
+        }
+    }
+    Ok(counts)
+}
+
 /// How many of the next members make a batch: whole components, as many as fit, one at least.
-fn batch_len(members: &[(DocId, DocId)], links_of: &[u32], room: u64) -> Result<usize, SimilarError> {
+fn batch_len(
+    members: &[(DocId, DocId)],
+    links_of: &[u32],
+    votes_of: &[u32],
+    room: u64,
+) -> Result<usize, SimilarError> {
     let (mut len, mut held) = (0, 0);
     for component in members.chunk_by(|a, b| a.0 == b.0) {
         let links = u64::from(links_of[component[0].0.index()]);
-        let bytes = component.len() as u64 * (PAGE_BYTES + TEXT_BYTES) + links * LINK_BYTES;
+        let votes = u64::from(votes_of[component[0].0.index()]);
+        let bytes =
+            component.len() as u64 * (PAGE_BYTES + TEXT_BYTES) + links * LINK_BYTES + votes * VOTE_BYTES;
         if bytes > room {
             return Err(SimilarError::LargeComponent { pages: component.len(), links, mib: bytes >> 20 });
         }
@@ -105,21 +133,22 @@ fn batch_len(members: &[(DocId, DocId)], links_of: &[u32], room: u64) -> Result<
     Ok(len)
 }
 
-/// How many other sites link to the pages of a batch.
-fn linked_from(
+/// What a work file has for the pages of a batch.
+fn of_batch(
     run: &Run<'_, '_, '_>,
+    file: &str,
     component_of: &[Packed<DocId>],
     members: &[(DocId, DocId)],
-) -> Result<LinkedFrom, SimilarError> {
+) -> Result<Vec<(DocId, u32)>, SimilarError> {
     let (first, last) = (members[0].0, members[members.len() - 1].0);
-    let mut linked = Vec::new();
-    for record in run.0.staging.raw_records::<(DocId, u32)>(LINKED) {
-        let (doc, sites) = record?;
+    let mut found = Vec::new();
+    for record in run.0.staging.raw_records::<(DocId, u32)>(file) {
+        let (doc, value) = record?;
         if component_of[doc.index()].get().is_some_and(|of| (first..=last).contains(&of)) {
-            linked.push((doc, sites));
+            found.push((doc, value));
         }
     }
-    Ok(LinkedFrom(linked))
+    Ok(found)
 }
 
 /// Some components.
@@ -132,6 +161,7 @@ pub(crate) struct Batch<'a> {
     /// Component and document, sorted.
     pub members: &'a [(DocId, DocId)],
     pub linked_from: &'a LinkedFrom,
+    pub votes: &'a Votes,
     /// Pages near replicas, where they are known already.
     pub near: Option<&'a [(DocId, nearby::Place)]>,
 }
@@ -169,12 +199,17 @@ impl Batch<'_> {
             if self.growth.merge == Merge::Tolerant {
                 let paths: Vec<&str> =
                     graph.pages().iter().map(|page| place::path(pages.info(page.doc).url)).collect();
-                for mut group in tolerant::assemble(graph, &paths) {
-                    tolerant::align_changed(&mut group, |doc| place::path(pages.info(doc).url));
-                    groups.push(group);
-                }
+                groups.extend(tolerant::assemble(graph, &paths));
             } else {
                 groups.extend(grow(graph, self.growth));
+            }
+        }
+        let (page, site) = (|doc: DocId| pages.info(doc), |site: Option<SiteId>| self.sites.info(site));
+        let facts = Facts { page: &page, site: &site, site_of: &|doc| self.web.site(doc), votes: self.votes };
+        for group in &mut groups {
+            principal::choose(group, &facts);
+            if self.growth.merge == Merge::Tolerant {
+                tolerant::align_changed(group, |doc| place::path(pages.info(doc).url));
             }
         }
         Ok((pages, groups))
@@ -226,7 +261,8 @@ impl Batch<'_> {
             let description = describe(&group, &page, &|site| self.sites.info(site));
             let root_urls = (0..group.replicas.len())
                 .map(|replica| group.root_of(replica).map(|doc| page(doc).url).filter(|url| !url.is_empty()))
-                .map(|url| url.map(str::to_owned))
+                // Tables are passed on; what a user is called there is nobody's business.
+                .map(|url| url.map(|url| without_user(url).into_owned()))
                 .collect();
             Described { group, description, root_urls }
         });
@@ -302,6 +338,8 @@ impl Described {
             duplicate_bytes,
             is_noise: description.is_noise,
             evidence: description.evidence.clone(),
+            principal_reason: Some(group.chosen.reason),
+            principal_evidence: Some(group.chosen.evidence.clone()),
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::check::{Demands, Verdict, check as check_group};
 use crate::component::Web;
+use crate::principal::Chosen;
 use crate::{Graph, Group, Member, Merge, Page, Replica};
 use onionskin_core::{CollectionId, DocId, Packed, SlotId};
 use onionskin_similar::{Bits, Resources, SimilarError};
@@ -161,5 +162,5 @@ fn group_of(rows: &[CollectionPageRow], web: &Web) -> Group {
         })
         .collect();
     let slots = rows.iter().map(|row| row.slot.get().saturating_add(1)).max().unwrap_or(0);
-    Group { slots, root: SlotId::MIN, principal: 0, replicas }
+    Group { slots, root: SlotId::MIN, principal: 0, chosen: Chosen::default(), replicas }
 }

@@ -1,10 +1,12 @@
 //! What is known of some documents, in memory: addresses and titles in one piece.
 
 use crate::describe::{PageInfo, SiteInfo};
+use crate::principal::Voter;
 use onionskin_core::{DocId, SiteId};
+use onionskin_extract::url::voter;
 use onionskin_similar::SimilarError;
 use onionskin_store::Atlas;
-use onionskin_store::table::document::{Bytes, Doc, FetchedAt, TextFp, Title, Url};
+use onionskin_store::table::document::{Bytes, CanonicalUrl, Doc, FetchedAt, TextFp, Title, Url};
 
 use super::{Links, open_links};
 
@@ -14,6 +16,7 @@ pub(crate) struct Seen<'a> {
     pub doc: DocId,
     pub url: Option<&'a str>,
     pub title: Option<&'a str>,
+    pub canonical: Option<&'a str>,
     pub bytes: u64,
     pub fetched_at: Option<i64>,
     pub text_fp: Option<u64>,
@@ -32,9 +35,10 @@ pub(super) struct OfAtlas<'a>(pub &'a Atlas, pub u32);
 
 impl Material for OfAtlas<'_> {
     fn documents(&self, visit: &mut dyn FnMut(&Seen<'_>)) -> Result<(), SimilarError> {
-        for batch in self.0.documents()?.select::<(Doc, Url, Title, Bytes, FetchedAt, TextFp)>() {
-            for (doc, url, title, bytes, fetched_at, text_fp) in batch?.rows() {
-                visit(&Seen { doc, url, title, bytes, fetched_at, text_fp });
+        type Wanted = (Doc, Url, Title, CanonicalUrl, Bytes, FetchedAt, TextFp);
+        for batch in self.0.documents()?.select::<Wanted>() {
+            for (doc, url, title, canonical, bytes, fetched_at, text_fp) in batch?.rows() {
+                visit(&Seen { doc, url, title, canonical, bytes, fetched_at, text_fp });
             }
         }
         Ok(())
@@ -52,9 +56,11 @@ pub(crate) const PAGE_BYTES: u64 = size_of::<Kept>() as u64;
 struct Kept {
     doc: DocId,
     url_len: u32,
+    title_len: u32,
     start: u64,
     end: u64,
     has_title: bool,
+    has_canonical: bool,
     bytes: u64,
     fetched_at: Option<i64>,
     content: Option<u64>,
@@ -73,13 +79,19 @@ impl Pages {
         let Some(url) = row.url else { return };
         let start = self.text.len() as u64;
         self.text.push_str(url);
-        self.text.push_str(row.title.unwrap_or_default());
+        let title = row.title.unwrap_or_default();
+        self.text.push_str(title);
+        // Most pages that name an address as canonical name their own.
+        let canonical = row.canonical.filter(|canonical| *canonical != url);
+        self.text.push_str(canonical.unwrap_or_default());
         self.kept.push(Kept {
             doc: row.doc,
             url_len: url.len() as u32,
+            title_len: title.len() as u32,
             start,
             end: self.text.len() as u64,
             has_title: row.title.is_some(),
+            has_canonical: canonical.is_some(),
             bytes: row.bytes,
             fetched_at: row.fetched_at,
             content: row.text_fp,
@@ -107,10 +119,12 @@ impl Pages {
         };
         let kept = &self.kept[at];
         let text = &self.text[kept.start as usize..kept.end as usize];
-        let (url, title) = text.split_at(kept.url_len as usize);
+        let (url, rest) = text.split_at(kept.url_len as usize);
+        let (title, canonical) = rest.split_at(kept.title_len as usize);
         PageInfo {
             url,
             title: kept.has_title.then_some(title),
+            canonical: kept.has_canonical.then_some(canonical),
             bytes: kept.bytes,
             fetched_at: kept.fetched_at,
             content: kept.content,
@@ -157,6 +171,21 @@ impl Sites {
         }
         sites.pages = vec![0; sites.at.len()];
         Ok(sites)
+    }
+
+    /// The domain that each site votes for, by number; numbers are in the order of the domains.
+    pub(crate) fn voters(&self) -> Vec<Option<Voter>> {
+        let names: Vec<Option<&str>> = self.voter_names().collect();
+        let mut known: Vec<&str> = names.iter().copied().flatten().collect();
+        known.sort_unstable();
+        known.dedup();
+        let number = |name: &str| known.binary_search(&name).ok().map(|at| at as Voter);
+        names.into_iter().map(|name| number(name?)).collect()
+    }
+
+    /// The domain that each site votes for.
+    pub(crate) fn voter_names(&self) -> impl Iterator<Item = Option<&str>> {
+        self.at.iter().map(|&(start, middle, _)| voter(&self.text[start as usize..middle as usize]))
     }
 
     /// A page of a site was seen.

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use crate::alias::{Rewriting, rewritings};
 use crate::component::Web;
 use onionskin_core::{DocId, Packed, RuleId, SiteId};
+use onionskin_extract::url::without_user;
 use onionskin_similar::{Bits, Resources, SimilarError};
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::table::{UrlRuleRow, document};
@@ -168,8 +169,8 @@ fn write(atlas: &Atlas, web: &Web, rules: Vec<Rule>, staging: &mut Staging) -> R
             support: rule.support,
             checked: rule.checked,
             confidence: rule.confidence(),
-            example_from: from.to_owned(),
-            example_to: to.to_owned(),
+            example_from: without_user(from).into_owned(),
+            example_to: without_user(to).into_owned(),
         };
         rows.push((rule.from, row));
     }

@@ -213,15 +213,8 @@ fn a_search_for_mirrors_stops_when_it_is_told_and_goes_on() {
     made.find(Merge::Tolerant);
     let expected = made.tables();
     let params = made.params(Merge::Tolerant);
-    let mut stops = 0;
-    for patience in 0..20 {
-        match CancelAfter::events(patience, |progress| collections(&params, progress)) {
-            Ok(_) => break,
-            Err(error) => assert!(error.to_string().starts_with("stopped on request"), "{error}"),
-        }
-        stops += 1;
-    }
-    assert!((2..20).contains(&stops), "{stops} stops");
+    let stops = CancelAfter::until_done(20, |progress| collections(&params, progress));
+    assert!(stops >= 2, "{stops} stops");
     assert!(made.tables() == expected);
 }
 
@@ -287,8 +280,12 @@ fn rewritings_of_addresses_are_learned() {
 fn an_avoid_list_skips_copies_and_nothing_else() {
     let made = Made::of(&WebSpec::of(Preset::Mirrors, 6_000, 3));
     made.find(Merge::Tolerant);
-    let report = avoid(&AvoidParams::new(made.atlas())).unwrap();
-    assert!(report.list.entries.len() > 10);
+    let careful = avoid(&AvoidParams::new(made.atlas())).unwrap();
+    // Links of the generated web are skewed: not every original is linked to by several domains.
+    let params = AvoidParams { weak: true, ..AvoidParams::new(made.atlas()) };
+    let report = avoid(&params).unwrap();
+    assert!(careful.list.entries.len() > 10 && careful.weak > 0);
+    assert_eq!(report.list.entries.len(), careful.list.entries.len() + careful.weak as usize);
     // Every page that a rule holds for is a page of that replica, and no kept page is among them.
     let urls = made.urls();
     let matcher = Matcher::new(&report.list);
@@ -347,7 +344,8 @@ fn a_mirror_that_became_something_else_comes_off_the_list() {
     };
     let (old, new) = (scan(&crawl("")), scan(&crawl("other")));
     old.find(Merge::Tolerant);
-    let report = avoid(&AvoidParams::new(old.atlas())).unwrap();
+    let params = AvoidParams { weak: true, ..AvoidParams::new(old.atlas()) };
+    let report = avoid(&params).unwrap();
     assert_eq!(report.list.entries.len(), 1, "{:?}", old.groups());
     let audit = |made: &Made| {
         let date = "2026-11-16".parse().unwrap();

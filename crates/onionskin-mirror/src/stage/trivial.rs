@@ -1,9 +1,8 @@
 //! Trivial clusters: pages that are similar.
 
-use std::fmt;
 use std::str::FromStr;
 
-use onionskin_core::DocId;
+use onionskin_core::{DocId, spelled};
 use onionskin_similar::components::Components;
 use onionskin_similar::{Resources, SimilarError};
 use onionskin_store::{Atlas, TableName};
@@ -20,15 +19,9 @@ pub enum Trivial {
     Clusters,
 }
 
-impl Trivial {
-    /// The word on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Trivial::Transitive => "transitive",
-            Trivial::Clusters => "clusters",
-        }
-    }
+spelled!(Trivial, as_str: Transitive => "transitive", Clusters => "clusters");
 
+impl Trivial {
     /// The table that they are made from.
     pub(super) fn table(self) -> TableName {
         match self {
@@ -38,22 +31,12 @@ impl Trivial {
     }
 }
 
-impl fmt::Display for Trivial {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
 impl FromStr for Trivial {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Trivial, String> {
-        [Trivial::Transitive, Trivial::Clusters]
-            .into_iter()
-            .find(|trivial| trivial.as_str() == name)
-            .ok_or_else(|| {
-                format!("unknown kind of trivial cluster {name:?}; known are transitive, clusters")
-            })
+        Trivial::find(name)
+            .ok_or_else(|| format!("unknown kind of trivial cluster {name:?}; known are {}", Trivial::KNOWN))
     }
 }
 

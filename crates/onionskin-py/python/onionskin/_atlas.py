@@ -224,6 +224,9 @@ class Collection:
     duplicate_pages: int
     duplicate_bytes: int
     replicas: tuple[Replica, ...]
+    #: What the principal was chosen by, as a word and in words; `None` in atlases that do not say.
+    principal_reason: str | None = None
+    principal_evidence: str | None = None
 
     @property
     def principal(self) -> Replica:
@@ -375,7 +378,7 @@ class Atlas:
         )  # fmt: skip
         return Collection(
             id, group["name"], group["kind"], group["evidence"], group["is_noise"], group["slots"], group["duplicate_pages"],
-            group["duplicate_bytes"], replicas,
+            group["duplicate_bytes"], replicas, group.get("principal_reason"), group.get("principal_evidence"),
         )  # fmt: skip
 
     def __repr__(self) -> str:

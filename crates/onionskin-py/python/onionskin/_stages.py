@@ -64,9 +64,12 @@ def scan(
     text_is_html: bool = False,
     text_digests: bool = False,
     any_status: bool = False,
+    follow_links: bool = False,
+    postscript: bool = False,
     pdf: Literal["built-in", "pdftotext"] = "built-in",
     max_record_bytes: int | str = "64M",
     max_bad_records: int | None = None,
+    strict: bool = False,
     memory: Memory = None,
     threads: int | None = None,
     progress: Progress = None,
@@ -74,7 +77,9 @@ def scan(
     """Reads inputs once and makes an atlas of them, or goes on where an earlier call of the same scan was stopped.
 
     `inputs` are files, folders, globs or `@list`; WARC, WET, WACZ, JSON lines, Parquet, CSV, HTML, text, PDF, office files, compressed or
-    not. `memory` is for everything, as in `"2G"`, by default half of what the machine has. The same inputs, recipe and seed give the
+    not. A file of a folder that cannot be opened is skipped and counted, or with `strict` an error; an input that fails while it is read
+    is always an error, after which the same call resumes. Links out of a folder are followed with `follow_links`; PostScript is read with
+    `postscript`, by Ghostscript. `memory` is for everything, as in `"2G"`, by default half of what the machine has. The same inputs, recipe and seed give the
     same bytes, whatever memory and threads are.
 
     >>> import json, pathlib, tempfile
@@ -221,9 +226,12 @@ def run(
     text_is_html: bool = False,
     text_digests: bool = False,
     any_status: bool = False,
+    follow_links: bool = False,
+    postscript: bool = False,
     pdf: Literal["built-in", "pdftotext"] = "built-in",
     max_record_bytes: int | str = "64M",
     max_bad_records: int | None = None,
+    strict: bool = False,
     threshold: float | None = None,
     exact: bool = False,
     cluster: Literal["centred", "transitive"] = "centred",
@@ -249,8 +257,9 @@ def run(
     """
     scan_args = _scan_args(
         inputs=inputs, atlas=os.fspath(atlas), recipe=recipe, seed=seed, overwrite=overwrite, format=format, text_field=text_field,
-        id_field=id_field, url_field=url_field, text_is_html=text_is_html, text_digests=text_digests, any_status=any_status, pdf=pdf,
-        max_record_bytes=max_record_bytes, max_bad_records=max_bad_records, memory=memory, threads=threads,
+        id_field=id_field, url_field=url_field, text_is_html=text_is_html, text_digests=text_digests, any_status=any_status,
+        follow_links=follow_links, postscript=postscript, pdf=pdf, max_record_bytes=max_record_bytes, max_bad_records=max_bad_records,
+        strict=strict, memory=memory, threads=threads,
     )  # fmt: skip
     similar_args = _similar_args(
         atlas=atlas, method="resemblance", threshold=threshold, exact=exact, filter=None, chunking=None, engine="prefix", iterations=None,
@@ -308,6 +317,7 @@ def dedup(
         "threshold": threshold,
         "keep": keep,
         "dry_run": dry_run,
+        "pdf_worker": _pdf_worker(),
         "resources": _resources(memory, threads),
     }
     return build(DedupSummary, _run(_onionskin.dedup, values, progress=progress))
@@ -323,12 +333,15 @@ def avoid(
     max_unique: float = 0.1,
     max_rules: int | None = None,
     noise: bool = False,
+    weak: bool = False,
+    protect: str | Sequence[str] = (),
     memory: Memory = None,
     progress: Progress = None,
 ) -> AvoidSummary:
     """Tells what the next crawl can skip, as filter files for crawlers. Needs the collections that `collections` finds.
 
-    With `output` the files are written into that folder; all formats, unless `format` says which.
+    With `output` the files are written into that folder; all formats, unless `format` says which. `weak` includes copies of collections where nothing tells
+    which copy is the original. Nothing on the hosts of `protect`, or on their subdomains, is ever skipped.
 
     >>> from onionskin.testing import small_atlas
     >>> avoid(small_atlas(similar=True, collections=True)).pages
@@ -344,6 +357,8 @@ def avoid(
         "max_unique": max_unique,
         "max_rules": max_rules,
         "noise": noise,
+        "weak": weak,
+        "protect": [protect] if isinstance(protect, str) else list(protect),
         "memory": _memory(memory),
         "formats": formats,
     }
@@ -354,8 +369,12 @@ def avoid(
         for name, text in done["texts"].items():
             # A crawler that reads the file while it is written must see the old one or the new one.
             beside = folder / (name + ".new")
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(folder / name)
+            try:
+                beside.write_text(text, encoding="utf-8")
+                beside.replace(folder / name)
+            except OSError:
+                beside.unlink(missing_ok=True)
+                raise
     return build(AvoidSummary, done)
 
 

@@ -96,7 +96,7 @@ class _Summary:
 
 @dataclasses.dataclass(frozen=True)
 class BadRecord(_Summary):
-    """A record that could not be read."""
+    """A record that could not be read, or a file that was skipped."""
 
     place: str
     reason: str
@@ -118,8 +118,11 @@ class ScanSummary(_Summary):
     links: int
     chunks: dict[str, int]
     bad_records: dict[str, int]
+    bad_record_bytes: int
     bad_record_examples: list[BadRecord]
     skipped: dict[str, int]
+    unreadable_files: int
+    skipped_files: list[BadRecord]
     sources: int
     input_bytes: int
     resumed_documents: int
@@ -190,6 +193,7 @@ class SimilarSummary(_Summary):
     candidates: int
     crowded_buckets: int
     largest_bucket: int
+    crowd_limit: int
     passes: int
     near_pairs: int
     texts_read_again: bool
@@ -385,6 +389,8 @@ class AvoidEntry(_Summary):
     similar: int
     unique: int
     checked: str | None
+    principal_reason: str | None
+    principal_evidence: str | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -410,6 +416,8 @@ class AvoidSummary(_Summary):
     spared_rules: int
     capped_rules: int
     left_out: dict[str, int]
+    weak: int
+    protected: int
     entries: list[AvoidEntry]
     texts: dict[str, str] = dataclasses.field(repr=False)
 

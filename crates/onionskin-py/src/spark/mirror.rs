@@ -81,6 +81,7 @@ fn read(batches: &[RecordBatch]) -> Result<BTreeMap<i64, Component>, ArrowError>
             columns.maybe_longs("text_fp")?,
         );
         let (url, title) = (columns.texts("url")?, columns.texts("title")?);
+        let (canonical, voters) = (columns.texts("canonical_url")?, columns.texts("voters")?);
         let (host, domain) = (columns.texts("host")?, columns.texts("domain")?);
         let (group, replica) = (columns.maybe_longs("group")?, columns.maybe_longs("replica")?);
         let small = |value: Option<i64>| u32::try_from(value.unwrap_or(0)).unwrap_or(u32::MAX);
@@ -95,8 +96,16 @@ fn read(batches: &[RecordBatch]) -> Result<BTreeMap<i64, Component>, ArrowError>
                 cluster: cluster[row],
                 site: site[row],
                 linked_from: small(linked_from[row]),
+                // Domains have no spaces in them.
+                voters: voters
+                    .get(row)
+                    .into_iter()
+                    .flat_map(str::split_whitespace)
+                    .map(str::to_owned)
+                    .collect(),
                 url: url.get(row).map(str::to_owned),
                 title: title.get(row).map(str::to_owned),
+                canonical_url: canonical.get(row).map(str::to_owned),
                 bytes: bytes[row].unwrap_or(0) as u64,
                 fetched_at: fetched_at[row],
                 text_fp: text_fp[row].map(|text| text as u64),
@@ -178,6 +187,16 @@ pub(super) fn collections(data: &Bound<'_, PyAny>, merge: &str, single_site: boo
     Ok(MadeRows(made.map_err(refused)?))
 }
 
+/// Numbers of a row, under the names of their fields.
+macro_rules! sizes {
+    ($row:ident: $($field:ident),+) => { [$((stringify!($field), $row.$field as i64)),+] };
+}
+
+/// Words of a row, likewise.
+macro_rules! words {
+    ($row:ident: $($field:ident),+) => { [$((stringify!($field), Some($row.$field.as_str()))),+] };
+}
+
 /// Rows of the three tables side by side.
 #[derive(Default)]
 struct CollectionRows {
@@ -209,7 +228,17 @@ const NUMBERS: [&str; 19] = [
     "slot",
     "doc",
 ];
-const TEXTS: [&str; 7] = ["kind", "name", "evidence", "root_url", "folder", "newer", "role"];
+const TEXTS: [&str; 9] = [
+    "kind",
+    "name",
+    "evidence",
+    "principal_reason",
+    "principal_evidence",
+    "root_url",
+    "folder",
+    "newer",
+    "role",
+];
 const FLAGS: [&str; 3] = ["is_noise", "is_principal", "is_virtual"];
 
 impl CollectionRows {
@@ -241,41 +270,26 @@ impl CollectionRows {
         let group = &collection.group;
         let home = [("component", component), ("nth", nth)];
         let mut numbers = home.to_vec();
-        numbers.extend([
-            ("replicas", group.replicas as i64),
-            ("slots", group.slots as i64),
-            ("sites", group.sites as i64),
-            ("pages", group.pages as i64),
-            ("bytes", group.bytes as i64),
-            ("duplicate_pages", group.duplicate_pages as i64),
-            ("duplicate_bytes", group.duplicate_bytes as i64),
-        ]);
+        numbers.extend(sizes!(
+            group: replicas, slots, sites, pages, bytes, duplicate_pages, duplicate_bytes
+        ));
+        let [kind, name, evidence] = words!(group: kind, name, evidence);
         let texts = [
-            ("kind", Some(group.kind.as_str())),
-            ("name", Some(group.name.as_str())),
-            ("evidence", Some(group.evidence.as_str())),
+            kind,
+            name,
+            evidence,
+            ("principal_reason", group.principal_reason.map(|reason| reason.as_str())),
+            ("principal_evidence", group.principal_evidence.as_deref()),
         ];
         self.row(0, &numbers, &texts, &[("is_noise", group.is_noise)], None);
         for (replica, site, root) in &collection.replicas {
             let mut numbers = home.to_vec();
-            numbers.extend([
-                ("replica", replica.replica.into()),
-                ("site", *site),
-                ("root_doc", *root),
-                ("pages", replica.pages as i64),
-                ("copies", replica.copies as i64),
-                ("changed", replica.changed as i64),
-                ("added", replica.added as i64),
-                ("missing", replica.missing as i64),
-                ("virtual_pages", replica.virtual_pages as i64),
-                ("bytes", replica.bytes as i64),
-            ]);
-            let texts = [
-                ("root_url", replica.root_url.as_deref()),
-                ("folder", Some(replica.folder.as_str())),
-                ("kind", Some(replica.kind.as_str())),
-                ("newer", Some(replica.newer.as_str())),
-            ];
+            numbers.extend([("replica", replica.replica.into()), ("site", *site), ("root_doc", *root)]);
+            numbers.extend(sizes!(
+                replica: pages, copies, changed, added, missing, virtual_pages, bytes
+            ));
+            let mut texts = vec![("root_url", replica.root_url.as_deref())];
+            texts.extend(words!(replica: folder, kind, newer));
             let flags = [("is_principal", replica.is_principal)];
             self.row(1, &numbers, &texts, &flags, Some(replica.coverage));
         }
@@ -305,6 +319,24 @@ impl CollectionRows {
         columns.push(("coverage", Arc::new(self.coverage.finish())));
         table(columns)
     }
+}
+
+/// The domains that hosts vote for: (site, host) to (site, voter), sites without a vote left out.
+#[pyfunction]
+pub(super) fn voters(data: &Bound<'_, PyAny>) -> PyResult<MadeRows> {
+    let (mut sites, mut voters) = (Vec::new(), StringBuilder::new());
+    for batch in rows_of(data)? {
+        let columns = Columns(&batch);
+        let (site, host) = (columns.longs("site").map_err(failed)?, columns.texts("host").map_err(failed)?);
+        for row in 0..batch.num_rows() {
+            if let Some(voter) = host.get(row).and_then(parts::voter) {
+                sites.push(site.value(row));
+                voters.append_value(voter);
+            }
+        }
+    }
+    let columns = vec![("site", longs(sites)), ("voter", Arc::new(voters.finish()) as _)];
+    Ok(MadeRows(table(columns).map_err(failed)?))
 }
 
 /// The folders above pages: (doc, site, url) to (doc, site, own_folder, folder, depth), the deepest

@@ -186,8 +186,8 @@ impl<'a> ScanRows<'a> {
         let number = i64::from(task.task);
         task.documents(|document| self.document([source, number, document.row() as i64], &document));
         let at = [source, number, 0];
-        for (nth, (code, place, reason)) in (0..).zip(task.bad_records()) {
-            self.note(BAD_RECORD, [source, number, nth], [Some(code), Some(&place), Some(&reason)], 1);
+        for (nth, bad) in (0..).zip(task.bad_records()) {
+            self.bad_record([source, number, nth], &bad);
         }
         for (reason, count) in task.skipped() {
             self.note(SKIPPED, at, [None, None, Some(&reason)], count as i64);
@@ -196,12 +196,20 @@ impl<'a> ScanRows<'a> {
         self.note(TASK, at, [Some("text_bytes"), None, None], task.text_bytes() as i64);
     }
 
+    fn bad_record(&mut self, at: [i64; 3], bad: &parts::BadPart) {
+        let notes = [Some(bad.code), Some(bad.place.as_str()), Some(bad.reason.as_str())];
+        self.note(BAD_RECORD, at, notes, bad.records as i64);
+        if bad.bytes > 0 {
+            self.note(TASK, at, [Some("bad_record_bytes"), None, None], bad.bytes as i64);
+        }
+    }
+
     /// One row of a table: as a task, but numbered by the table.
     fn document_at(&mut self, source: i64, row: i64, task: &TaskResult<'_>) {
         task.documents(|document| self.document([source, 0, row], &document));
         let at = [source, 0, row];
-        for (code, place, reason) in task.bad_records() {
-            self.note(BAD_RECORD, at, [Some(code), Some(&place), Some(&reason)], 1);
+        for bad in task.bad_records() {
+            self.bad_record(at, &bad);
         }
         for (reason, count) in task.skipped() {
             self.note(SKIPPED, at, [None, None, Some(&reason)], count as i64);

@@ -1,5 +1,6 @@
 //! Kernels of the search for copies.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::builder::Int64Builder;
@@ -30,20 +31,36 @@ fn bound(kind: &str, value: f64) -> PyResult<onionskin_similar::Bound> {
     })
 }
 
-/// The filter for a threshold, out of what a recipe keeps: k, s, r, whether it is made of sketches,
-/// and the share it finds at the threshold.
+/// The filter for a threshold, out of what a recipe keeps: k, s, r; whether it is made of sketches,
+/// and then how many of how many first minima agree at least in a pair that is looked at.
 #[pyfunction]
 #[pyo3(signature = (recipe, threshold, wanted=None))]
 pub(super) fn filter_for(
     recipe: &str,
     threshold: f64,
     wanted: Option<(u32, u32, u32)>,
-) -> PyResult<(usize, usize, usize, bool, f64)> {
+) -> PyResult<((usize, usize, usize), bool, Option<(u32, usize)>)> {
     let recipe: Recipe = recipe.parse().map_err(refused)?;
     let wanted = wanted.map(|(k, s, r)| FeatureFilter::new(k, s, r)).transpose().map_err(refused)?;
     let choice = parts::filter_for(&recipe, threshold, wanted).map_err(refused)?;
     let filter = choice.filter;
-    Ok((filter.k(), filter.s(), filter.r(), choice.from_sketches, choice.at_threshold))
+    let sift = choice.sift.map(|sift| (sift.least, sift.minima));
+    Ok(((filter.k(), filter.s(), filter.r()), choice.from_sketches, sift))
+}
+
+/// Members of a bucket up to which all pairs are looked at; `sizes` has how many buckets there are
+/// of each size.
+#[pyfunction]
+pub(super) fn crowd_limit(sizes: BTreeMap<u64, u64>, documents: u64) -> u64 {
+    let (mut large, mut pairs) = (BTreeMap::new(), 0u64);
+    for (size, buckets) in sizes {
+        if size > candidates::CROWD {
+            large.insert(size, buckets);
+        } else {
+            pairs = pairs.saturating_add(buckets.saturating_mul(candidates::pairs_of(size)));
+        }
+    }
+    candidates::crowd_limit(&large, pairs, documents)
 }
 
 /// The levels that a search notes for reports.

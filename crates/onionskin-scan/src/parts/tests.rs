@@ -60,7 +60,7 @@ fn units_in_any_order_are_the_scan() {
     found.sort();
     assert_eq!(found.into_iter().map(|(_, told)| told).collect::<Vec<_>>(), expected);
     assert_eq!(bad.len(), 1);
-    assert!(bad[0].1.contains("b.jsonl"), "{}", bad[0].1);
+    assert!(bad[0].place.contains("b.jsonl"), "{}", bad[0].place);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn rows_of_a_table_follow_the_rules_of_parquet() {
     let rows = rows.map(|text| TextRow { text, id: Some("n"), url: Some("HTTP://A.org:80/x") });
     let result = worker.rows("table", 7, rows.into_iter());
     let bad: Vec<_> = result.bad_records().collect();
-    assert_eq!((bad[0].0, bad[0].1.as_str()), ("missing_text", "table, row 8"));
+    assert_eq!((bad[0].code, bad[0].place.as_str()), ("missing_text", "table, row 8"));
     let mut seen = Vec::new();
     result.documents(|document| {
         seen.push((document.offset, document.tokens, document.host.map(str::to_owned)))

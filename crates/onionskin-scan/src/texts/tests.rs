@@ -3,7 +3,7 @@ use std::convert::Infallible;
 use std::fs;
 
 use onionskin_core::{Analyzer, DocId};
-use onionskin_testkit::{Composer, Preset, Web, WebSpec};
+use onionskin_testkit::{Preset, Web, WebSpec};
 
 use super::*;
 use crate::testing::scan_into;
@@ -28,19 +28,9 @@ fn texts_come_back_in_order() {
     let web = Web::new(&WebSpec::of(Preset::Demo, 400, 5)).unwrap();
     let third = web.n_pages() / 3;
     let path = |name: &str| folder.path().join(name);
-    let mut progress = |_: u64, _: u64| {};
-    let options = onionskin_testkit::WarcOptions { gzip: true, ..Default::default() };
-    let mut warc = fs::File::create(path("a.warc.gz")).unwrap();
-    web.write_warc(&mut warc, 0..third, options, &mut progress).unwrap();
-    let mut jsonl = fs::File::create(path("b.jsonl")).unwrap();
-    web.write_jsonl(&mut jsonl, third..2 * third, &mut progress).unwrap();
-    fs::create_dir(path("c")).unwrap();
-    let mut composer = Composer::new(&web);
-    for page in 2 * third..web.n_pages() {
-        fs::write(path("c").join(format!("{page:05}.txt")), composer.text(page)).unwrap();
-    }
+    let [warc, jsonl, plain] = web.write_three_shapes(folder.path()).unwrap();
     let atlas_dir = path("atlas");
-    scan_into(&[&path("a.warc.gz"), &path("b.jsonl"), &path("c")], &atlas_dir, "w4-rabin64-6x14r2");
+    scan_into(&[&warc, &jsonl, &plain], &atlas_dir, "w4-rabin64-6x14r2");
     let atlas = Atlas::open(&atlas_dir).unwrap();
     let recipe = atlas.manifest().recipe.parse().unwrap();
     let mut analyzer = Analyzer::new(&recipe, atlas.manifest().seed);
@@ -54,7 +44,7 @@ fn texts_come_back_in_order() {
         assert_eq!(analyzer.analyze(text).text_fp().map(|fp| fp.0), *text_fp, "document {doc}");
     }
 
-    fs::remove_file(path("b.jsonl")).unwrap();
+    fs::remove_file(jsonl).unwrap();
     let (without, lost) = texts(&atlas);
     assert_eq!(lost.len(), 1);
     assert!(lost[0].input.ends_with("b.jsonl") && lost[0].documents == third, "{lost:?}");

@@ -1,10 +1,15 @@
 use std::fs;
 
+use onionskin_extract::url::site;
+use onionskin_scan::texts::read_texts;
 use onionskin_store::Quiet;
 use onionskin_testkit::Preset;
+use tantivy::IndexWriter;
+use tantivy::indexer::NoMergePolicy;
 
+use super::build::{MOST_SEGMENTS, document, join_neighbours};
 use super::*;
-use crate::testing::indexed;
+use crate::testing::{index_file, indexed};
 use crate::{Copies, SearchParams};
 
 #[test]
@@ -52,9 +57,8 @@ fn joined_segments_stay_in_order() {
     assert!(before > MOST_SEGMENTS, "{before}");
     join_neighbours(&index, &mut writer).unwrap();
     writer.wait_merging_threads().unwrap();
-    for file in ["search.json", "sketches"] {
-        fs::copy(of.index.folder().join(file), folder.join(file)).unwrap();
-    }
+    fs::copy(of.index.folder().join("sketches"), folder.join("sketches")).unwrap();
+    describe(&of.atlas, &folder, of.index.without_text()).unwrap();
     let joined = Index::open(&of.atlas, Some(&folder)).unwrap();
     assert!(joined.segments.len() <= MOST_SEGMENTS && joined.segments.len() > 1, "{:?}", joined.segments);
     for doc in DocId::range(0..joined.documents()) {
@@ -81,6 +85,32 @@ fn an_index_of_other_documents_is_told() {
     let (index, built) = Index::open_or_build(&of.atlas, &BuildParams::default(), &Quiet).unwrap();
     assert!(built.is_some() && index.documents() == of.index.documents());
     assert!(Index::open_or_build(&of.atlas, &BuildParams::default(), &Quiet).unwrap().1.is_none());
+}
+
+/// The engine reads a file in places and compares nothing: a flipped bit gave other results.
+#[test]
+fn a_flipped_bit_in_any_file_is_found() {
+    let of = indexed(Preset::Demo, 200, 4);
+    let folder = of.index.folder().to_owned();
+    let mut files = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        let sound = fs::read(&path).unwrap();
+        if path.extension().is_some_and(|ending| ending == "lock") || sound.is_empty() {
+            continue;
+        }
+        files += 1;
+        for at in [0, sound.len() / 3, sound.len() - 2] {
+            let mut bytes = sound.clone();
+            bytes[at] ^= 4;
+            fs::write(&path, &bytes).unwrap();
+            let found = Index::open(&of.atlas, None);
+            assert!(matches!(found, Err(SearchError::Stale { .. })), "{} at {at}: {found:?}", path.display());
+        }
+        fs::write(&path, &sound).unwrap();
+    }
+    assert!(files > 8, "{files}");
+    assert!(Index::open(&of.atlas, None).is_ok());
 }
 
 #[test]
@@ -114,4 +144,55 @@ fn a_folder_of_something_else_is_left_alone() {
     assert_eq!(fs::read_to_string(folder.join("dear")).unwrap(), "mother");
     fs::remove_file(folder.join("dear")).unwrap();
     assert!(Index::open_or_build(&of.atlas, &params, &Quiet).unwrap().1.is_some());
+}
+
+/// It takes minutes to find out by running out of it.
+#[test]
+fn a_budget_that_is_too_small_is_refused_before_anything_is_read() {
+    let of = indexed(Preset::Demo, 200, 4);
+    let folder = of.path("other");
+    let memory = MemoryBudget::from_mib(32);
+    let params = BuildParams { memory, folder: Some(folder.clone()), ..BuildParams::default() };
+    let refused = Index::build(&of.atlas, &params, &Quiet);
+    assert!(
+        matches!(refused, Err(SearchError::Memory { needed, .. }) if needed > memory.bytes()),
+        "{refused:?}"
+    );
+    assert!(!folder.exists());
+    let params = BuildParams { memory: BuildParams::LEAST_MEMORY, ..params };
+    assert!(Index::build(&of.atlas, &params, &Quiet).is_ok());
+}
+
+/// The table of clusters is known by its rows before it is read.
+#[test]
+fn what_copies_take_is_known_before() {
+    let of = indexed(Preset::Demo, 200, 4);
+    let needed = Copies::bytes(&of.atlas);
+    assert!(needed > 200 * 12, "{needed}");
+    assert!(Copies::read(&of.atlas, MemoryBudget::from_bytes(needed)).is_ok());
+    let less = Copies::read(&of.atlas, MemoryBudget::from_bytes(needed - 1));
+    assert!(matches!(less, Err(SearchError::Memory { needed: told, .. }) if told == needed), "{less:?}");
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told() {
+    let of = indexed(Preset::Demo, 200, 4);
+    let file = of.path("file");
+    fs::write(&file, "").unwrap();
+    let params = BuildParams { folder: Some(file.join("search")), ..BuildParams::default() };
+    let refused = Index::build(&of.atlas, &params, &Quiet);
+    assert!(matches!(refused, Err(SearchError::NotWritten { .. })), "{refused:?}");
+}
+
+#[test]
+fn the_end_of_a_very_long_text_is_not_searched() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.jsonl");
+    let filler = "some words ".repeat(INDEXED_TEXT / 11 + 1);
+    fs::write(&input, format!("{{\"text\":\"beginning {filler} ending\"}}\n")).unwrap();
+    let of = index_file(folder, input);
+    let found = |word: &str| {
+        of.index.search(&of.copies, &word.parse().unwrap(), &SearchParams::default()).unwrap().hits.len()
+    };
+    assert_eq!((found("beginning"), found("some"), found("ending")), (1, 1, 0));
 }

@@ -1,8 +1,8 @@
 //! What is asked of an index about documents.
 
-use std::fmt;
 use std::str::FromStr;
 
+use onionskin_core::spelled;
 use serde::Deserialize;
 
 use crate::catalogue::Params;
@@ -19,36 +19,18 @@ pub enum Verb {
     AddIfNew,
 }
 
-impl Verb {
-    /// All of them.
-    pub const ALL: [Verb; 3] = [Verb::Check, Verb::Add, Verb::AddIfNew];
-
-    /// As it is spelled everywhere.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Verb::Check => "check",
-            Verb::Add => "add",
-            Verb::AddIfNew => "add-if-new",
-        }
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
+spelled!(Verb, as_str: Check => "check", Add => "add", AddIfNew => "add-if-new");
 
 /// Not a verb.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown mode {0:?}; known: check, add, add-if-new")]
+#[error("unknown mode {0:?}; known: {known}", known = Verb::KNOWN)]
 pub struct UnknownVerb(pub String);
 
 impl FromStr for Verb {
     type Err = UnknownVerb;
 
     fn from_str(text: &str) -> Result<Verb, UnknownVerb> {
-        Verb::ALL.into_iter().find(|verb| verb.as_str() == text).ok_or_else(|| UnknownVerb(text.to_owned()))
+        Verb::find(text).ok_or_else(|| UnknownVerb(text.to_owned()))
     }
 }
 

@@ -80,7 +80,8 @@ fn check_faults(fault: Fault) {
             break;
         }
         operations += 1;
-        assert!(result.is_err(), "operation {nth}");
+        // What is known of the length of the log may fail to be noted.
+        assert!(result.is_err() || acknowledged == BATCHES, "operation {nth}");
         let mut seen = match Seen::open(&at, options(5)) {
             Err(SeenError::Missing(_)) => {
                 assert_eq!(acknowledged, 0, "operation {nth}");
@@ -119,36 +120,7 @@ fn check_faults(fault: Fault) {
     assert!(operations > 80, "only {operations} operations were tried");
 }
 
-#[test]
-fn a_full_disk_at_any_operation_loses_nothing() {
-    check_faults(Fault::Full);
-}
-
-#[test]
-fn an_input_output_error_at_any_operation_loses_nothing() {
-    check_faults(Fault::Broken);
-}
-
-#[test]
-fn a_sync_that_fails_and_takes_its_pages_along_loses_nothing() {
-    check_faults(Fault::LostSync);
-}
-
-#[test]
-fn a_kill_at_any_operation_loses_nothing() {
-    check_faults(Fault::Kill);
-}
-
-#[test]
-fn a_power_cut_at_any_operation_loses_nothing() {
-    check_faults(Fault::PowerCut);
-}
-
-/// Anything that was not synced may be there or not, in parts.
-#[test]
-fn a_power_cut_that_keeps_some_of_what_was_not_synced_loses_nothing() {
-    let cuts = if std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some() { 40 } else { 3 };
-    for seed in 0..cuts {
-        check_faults(Fault::TornCut(seed));
-    }
-}
+onionskin_store::fault_tests!(
+    check_faults,
+    tears: if std::env::var_os("ONIONSKIN_SLOW_TESTS").is_some() { 40 } else { 3 }
+);

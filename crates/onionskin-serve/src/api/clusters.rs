@@ -1,7 +1,5 @@
 //! Clusters of the atlas, as JSON.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use onionskin_core::{ClusterId, DocId};
@@ -11,9 +9,11 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Answer;
 use super::part::{Part, PartAsked};
 use crate::error::ServeError;
-use crate::library::{ClusterFilter, ClusterSort};
+use crate::lanes::Lane;
+use crate::library::{ClusterFilter, ClusterSort, Library};
 use crate::state::AppState;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -48,17 +48,13 @@ struct Clusters {
 
 /// Clusters of documents that say the same, or nearly the same.
 #[utoipa::path(get, path = "/api/v1/clusters", tag = "atlas", params(ClustersAsked), responses((status = 200, description = "Clusters in order", body = Clusters)))]
-async fn cluster_list(
-    State(state): State<AppState>,
-    Query(asked): Query<ClustersAsked>,
-) -> Result<Json<Clusters>, ServeError> {
-    let library = Arc::clone(state.library()?);
-    let part = Part::new(asked.offset, asked.limit)?;
-    let work = move || {
+async fn cluster_list(State(state): State<AppState>, Query(asked): Query<ClustersAsked>) -> Answer<Clusters> {
+    let work = move |library: &Library| {
+        let part = Part::new(asked.offset, asked.limit)?;
         let rows = library.clusters(asked.sort, asked.only);
-        Clusters { count: rows.len() as u64, clusters: part.of(&rows).iter().map(|row| **row).collect() }
+        Ok(Clusters { count: rows.len() as u64, clusters: part.of(&rows).iter().map(|row| **row).collect() })
     };
-    Ok(Json(state.work(work).await?))
+    state.read(Lane::Lists, work).await.map(Json)
 }
 
 #[derive(Serialize, ToSchema)]
@@ -88,10 +84,9 @@ async fn cluster(
     State(state): State<AppState>,
     Path(cluster): Path<ClusterId>,
     Query(asked): Query<PartAsked>,
-) -> Result<Json<Cluster>, ServeError> {
-    let library = Arc::clone(state.library()?);
-    let part = Part::new(asked.offset, asked.limit)?;
-    let work = move || {
+) -> Answer<Cluster> {
+    let work = move |library: &Library| {
+        let part = Part::new(asked.offset, asked.limit)?;
         let members = library.copies().members(cluster);
         if members.is_empty() {
             return Err(library.no_cluster(cluster));
@@ -111,5 +106,5 @@ async fn cluster(
         let shown = shown.collect::<Result<_, _>>()?;
         Ok(Cluster { cluster, count: members.len() as u64, members: shown })
     };
-    Ok(Json(state.work(work).await??))
+    state.read(Lane::Lists, work).await.map(Json)
 }

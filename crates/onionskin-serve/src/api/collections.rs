@@ -1,7 +1,5 @@
 //! Collections of the atlas, as JSON.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use onionskin_core::{CollectionId, DocId};
@@ -12,8 +10,10 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Answer;
 use super::part::{Part, PartAsked};
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::library::{CollectionFilter, CollectionSort, Library};
 use crate::state::AppState;
 
@@ -55,17 +55,16 @@ struct Collections {
 async fn collection_list(
     State(state): State<AppState>,
     Query(asked): Query<CollectionsAsked>,
-) -> Result<Json<Collections>, ServeError> {
-    let library = Arc::clone(state.library()?);
-    let part = Part::new(asked.offset, asked.limit)?;
-    let work = move || {
+) -> Answer<Collections> {
+    let work = move |library: &Library| {
+        let part = Part::new(asked.offset, asked.limit)?;
         let (kind, name) = (asked.kind.unwrap_or_default(), asked.name.unwrap_or_default());
         let only = CollectionFilter { kind: &kind, name: &name, noise: asked.noise };
         let rows = library.collections(asked.sort, only);
         let shown = part.of(&rows).iter().map(|row| (*row).clone()).collect();
-        Collections { count: rows.len() as u64, collections: shown }
+        Ok(Collections { count: rows.len() as u64, collections: shown })
     };
-    Ok(Json(state.work(work).await?))
+    state.read(Lane::Lists, work).await.map(Json)
 }
 
 #[derive(Serialize, ToSchema)]
@@ -99,14 +98,13 @@ async fn collection(
     State(state): State<AppState>,
     Path(group): Path<CollectionId>,
     Query(asked): Query<PartAsked>,
-) -> Result<Json<Collection>, ServeError> {
-    let library = Arc::clone(state.library()?);
-    let part = Part::new(asked.offset, asked.limit)?;
-    let work = move || {
+) -> Answer<Collection> {
+    let work = move |library: &Library| {
+        let part = Part::new(asked.offset, asked.limit)?;
         let row = library.collection(group)?.clone();
         let rows = part.of(library.copies().replicas(group));
-        let members = rows.iter().map(|row| Replica::new(&library, row)).collect();
+        let members = rows.iter().map(|row| Replica::new(library, row)).collect();
         Ok::<_, ServeError>(Collection { group: row, members })
     };
-    Ok(Json(state.work(work).await??))
+    state.read(Lane::Lists, work).await.map(Json)
 }

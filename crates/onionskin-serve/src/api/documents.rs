@@ -1,7 +1,5 @@
 //! Documents of the atlas, as JSON.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use onionskin::avoid::Alternate;
@@ -12,7 +10,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Answer;
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::library::Library;
 use crate::state::AppState;
 
@@ -94,12 +94,8 @@ impl Document {
 
 /// A document by its number.
 #[utoipa::path(get, path = "/api/v1/documents/{doc}", tag = "atlas", params(("doc" = u32, Path, description = "Its number")), responses((status = 200, description = "The document", body = Document)))]
-async fn document(
-    State(state): State<AppState>,
-    Path(doc): Path<DocId>,
-) -> Result<Json<Document>, ServeError> {
-    let library = Arc::clone(state.library()?);
-    Ok(Json(state.work(move || Document::new(&library, doc)).await??))
+async fn document(State(state): State<AppState>, Path(doc): Path<DocId>) -> Answer<Document> {
+    state.read(Lane::Search, move |library| Document::new(library, doc)).await.map(Json)
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -119,13 +115,9 @@ struct Documents {
 
 /// The documents with a URL.
 #[utoipa::path(get, path = "/api/v1/documents", tag = "atlas", params(Address), responses((status = 200, description = "Their numbers, ascending", body = Documents)))]
-async fn documents(
-    State(state): State<AppState>,
-    Query(asked): Query<Address>,
-) -> Result<Json<Documents>, ServeError> {
-    let library = Arc::clone(state.library()?);
-    let docs = state.work(move || library.index().documents_at(&asked.url)).await??;
-    Ok(Json(Documents { docs }))
+async fn documents(State(state): State<AppState>, Query(asked): Query<Address>) -> Answer<Documents> {
+    let work = move |library: &Library| Ok(Documents { docs: library.index().documents_at(&asked.url)? });
+    state.read(Lane::Search, work).await.map(Json)
 }
 
 #[derive(Serialize, ToSchema)]
@@ -136,16 +128,12 @@ struct Alternates {
 
 /// Pages that can replace one that is gone, the best first; at most a thousand.
 #[utoipa::path(get, path = "/api/v1/alternates", tag = "atlas", params(Address), responses((status = 200, description = "Pages of the atlas", body = Alternates)))]
-async fn alternates(
-    State(state): State<AppState>,
-    Query(asked): Query<Address>,
-) -> Result<Json<Alternates>, ServeError> {
-    let library = Arc::clone(state.library()?);
-    let work = move || {
+async fn alternates(State(state): State<AppState>, Query(asked): Query<Address>) -> Answer<Alternates> {
+    let work = move |library: &Library| {
         let not_one = || ServeError::bad_request(format!("{:?} is no http or https address", asked.url));
         let mut alternates = library.alternates(&asked.url)?.ok_or_else(not_one)?;
         alternates.truncate(1000);
         Ok::<_, ServeError>(Alternates { url: asked.url, alternates })
     };
-    Ok(Json(state.work(work).await??))
+    state.read(Lane::Lists, work).await.map(Json)
 }

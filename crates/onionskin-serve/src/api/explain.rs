@@ -1,16 +1,17 @@
 //! Why two documents are similar, as JSON.
 
-use std::sync::Arc;
-
 use axum::Json;
 use axum::extract::{Query, State};
-use onionskin::explain::{Explanation as Explained, Numbers, PassageFields, Texts};
+use onionskin::explain::{Explanation as Explained, Numbers, PassageFields, TextError, Texts};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::ServeError;
+use super::Answer;
+use crate::error::{ErrorKind, ServeError};
+use crate::lanes::Lane;
+use crate::library::Library;
 use crate::state::AppState;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -63,19 +64,20 @@ impl From<&Explained> for Explanation {
 
 /// Why two documents are similar, or not. Offsets of passages are in characters (Unicode scalar
 /// values).
-#[utoipa::path(get, path = "/api/v1/explain", tag = "atlas", params(PairAsked), responses((status = 200, description = "Everything that speaks for or against it", body = Explanation)))]
-async fn explain(
-    State(state): State<AppState>,
-    Query(asked): Query<PairAsked>,
-) -> Result<Json<Explanation>, ServeError> {
-    let library = Arc::clone(state.library()?);
-    let work = move || {
+#[utoipa::path(get, path = "/api/v1/explain", tag = "atlas", params(PairAsked), responses((status = 200, description = "Everything that speaks for or against it", body = Explanation), (status = 422, description = "The documents are too long to be compared while others wait")))]
+async fn explain(State(state): State<AppState>, Query(asked): Query<PairAsked>) -> Answer<Explanation> {
+    let work = move |library: &Library| {
         let meant = |text: &str| {
             let none = || ServeError::not_found(format!("no document is called {text:?}"));
             library.meant(text)?.ok_or_else(none)
         };
         let (a, b) = (meant(&asked.a)?, meant(&asked.b)?);
-        Ok::<_, ServeError>(Explanation::from(&library.explain(a, b)?))
+        let explained = library.explain(a, b)?;
+        if let Err(error @ (TextError::TooLong { .. } | TextError::TooLarge { .. })) = &explained.texts {
+            let hint = format!("`onionskin explain ATLAS doc:{a} doc:{b}` has no limit");
+            return Err(ServeError::new(ErrorKind::TooCostly, error.to_string()).hint(hint));
+        }
+        Ok(Explanation::from(&explained))
     };
-    Ok(Json(state.work(work).await??))
+    state.read(Lane::Compare, work).await.map(Json)
 }

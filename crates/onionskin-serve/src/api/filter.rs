@@ -10,6 +10,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::state::AppState;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -94,7 +95,7 @@ async fn filter(
                 false_accept: query.false_accept.unwrap_or(FALSE_ACCEPT),
             };
             // A sharp one takes a second to find, or not to find.
-            let found = state.work(move || choose(target)).await?;
+            let found = state.work(Lane::Lists, move || choose(target)).await?;
             (found.map_err(|error| ServeError::bad_request(error.to_string()))?, true)
         }
         _ => {

@@ -11,7 +11,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::Answer;
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::state::AppState;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -129,10 +131,7 @@ struct FragmentWire {
 
 /// Pages with some words, copies folded: one result a collection, cluster or text.
 #[utoipa::path(get, path = "/api/v1/search", tag = "atlas", params(Asked), responses((status = 200, description = "What was found", body = ResultsWire)))]
-async fn search(
-    State(state): State<AppState>,
-    Query(asked): Query<Asked>,
-) -> Result<Json<ResultsWire>, ServeError> {
+async fn search(State(state): State<AppState>, Query(asked): Query<Asked>) -> Answer<ResultsWire> {
     let library = Arc::clone(state.library()?);
     let query: SearchQuery = asked
         .q
@@ -153,7 +152,7 @@ async fn search(
         offset: asked.offset as usize,
         limit: limit as usize,
     };
-    let results = state.work(move || library.search(&query, &params)).await??;
+    let results = state.work(Lane::Search, move || library.search(&query, &params)).await??;
     let hits = results.hits.iter().map(|hit| HitWire {
         doc: hit.page.doc,
         url: hit.page.url.clone(),

@@ -19,6 +19,7 @@ use utoipa_axum::routes;
 
 use crate::auth::Writer;
 use crate::error::{ErrorKind, ServeError};
+use crate::lanes::Lane;
 use crate::limits::{BoundedBody, Room};
 use crate::metrics::{Metrics, SeenStatus};
 use crate::seen::SeenService;
@@ -258,7 +259,7 @@ async fn check(
     let working = state.clone();
     let request = Request { verb: Verb::Check, threshold: query.threshold };
     let (answers, lines) = state
-        .work(move || {
+        .work(Lane::Seen, move || {
             let batch = read_batch(&working, body, request)?;
             let answers = service(&working)?.check(&batch.documents, batch.request.threshold)?;
             Ok::<_, ServeError>((answers, batch.lines))
@@ -284,7 +285,7 @@ async fn add(
     service(&state)?;
     let working = state.clone();
     let request = adding(query.if_new, query.threshold);
-    let batch = state.work(move || read_batch(&working, body, request)).await??;
+    let batch = state.work(Lane::Seen, move || read_batch(&working, body, request)).await??;
     let answers = service(&state)?.add(batch.documents, batch.request, batch.room).await?;
     answer(&state, answers, batch.lines)
 }
@@ -319,6 +320,6 @@ async fn remove(
 async fn stats(State(state): State<AppState>) -> Result<Json<StatsBody>, ServeError> {
     service(&state)?;
     let working = state.clone();
-    let index = state.work(move || service(&working)?.stats()).await??;
+    let index = state.work(Lane::Seen, move || service(&working)?.stats()).await??;
     Ok(Json(StatsBody { index, read_only: service(&state)?.is_read_only() }))
 }

@@ -6,8 +6,33 @@ fn auth(listen: &str, token: Option<&str>) -> Result<Auth, AuthError> {
     let mut config = Config::new(MemoryBudget::from_mib(16));
     config.listen = listen.parse().unwrap();
     config.token = token.map(|token| Token::new(token).unwrap());
-    config.allow_hosts = vec!["Crawl.Example".to_owned()];
     Auth::new(&config)
+}
+
+/// On loopback, under more names than its own.
+fn named(name: &str, token: Option<&str>) -> Result<Auth, AuthError> {
+    let mut config = Config::new(MemoryBudget::from_mib(16));
+    config.token = token.map(|token| Token::new(token).unwrap());
+    config.allow_hosts = vec![name.to_owned()];
+    Auth::new(&config)
+}
+
+const TOKEN: &str = "0123456789abcdef";
+
+#[test]
+fn a_name_that_others_can_use_needs_a_token() {
+    assert!(matches!(named("search.example.org", None), Err(AuthError::HostNeedsToken(_))));
+    assert!(matches!(named("192.0.2.7", None), Err(AuthError::HostNeedsToken(_))));
+    assert!(!named("search.example.org", Some(TOKEN)).unwrap().is_open());
+    assert!(named("atlas.localhost", None).unwrap().is_open());
+    for name in ["http://a.example", "a.example:80", "user@a.example", ""] {
+        assert!(matches!(named(name, Some(TOKEN)), Err(AuthError::BadHost(_))), "{name}");
+    }
+    let mut config = Config::new(MemoryBudget::from_mib(16));
+    config.require_token = true;
+    assert!(matches!(Auth::new(&config), Err(AuthError::NoToken)));
+    config.token = Some(Token::new(TOKEN).unwrap());
+    assert!(!Auth::new(&config).unwrap().is_open());
 }
 
 #[test]
@@ -36,7 +61,8 @@ fn tokens_are_long_and_can_be_sent() {
 
 #[test]
 fn hosts_of_loopback() {
-    let auth = auth("127.0.0.1:1", None).unwrap();
+    let auth = named("Crawl.Example", Some(TOKEN)).unwrap();
+    let is_ours = |host: &str| Host::parse(host).is_some_and(|host| auth.is_our_host(&host));
     for host in [
         "localhost",
         "localhost:7311",
@@ -48,23 +74,24 @@ fn hosts_of_loopback() {
         "a.localhost",
         "crawl.example:7311",
     ] {
-        assert!(auth.is_our_host(host), "{host}");
+        assert!(is_ours(host), "{host}");
     }
     for host in
         ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "10.0.0.1", "evillocalhost"]
     {
-        assert!(!auth.is_our_host(host), "{host}");
+        assert!(!is_ours(host), "{host}");
     }
 }
 
 #[test]
 fn origins() {
+    let host = Host::parse("localhost:7311").unwrap();
     let check = |name: &'static str, value: &str| {
         let mut headers = HeaderMap::new();
         headers.insert(name, value.parse().unwrap());
-        same_origin(&headers, "localhost:7311")
+        same_origin(&headers, &host)
     };
-    assert!(same_origin(&HeaderMap::new(), "localhost:7311"));
+    assert!(same_origin(&HeaderMap::new(), &host));
     assert!(check("origin", "http://localhost:7311"));
     assert!(check("sec-fetch-site", "same-origin"));
     assert!(!check("origin", "http://localhost:7312"));
@@ -72,6 +99,10 @@ fn origins() {
     assert!(!check("origin", "http://evil.example"));
     assert!(!check("sec-fetch-site", "cross-site"));
     assert!(!check("sec-fetch-site", "same-site"));
+    let mut two = HeaderMap::new();
+    two.append("origin", "http://localhost:7311".parse().unwrap());
+    two.append("origin", "http://evil.example".parse().unwrap());
+    assert!(!same_origin(&two, &host));
 }
 
 #[test]

@@ -1,3 +1,5 @@
+#![allow(unused_qualifications, reason = "what askama writes has them")]
+
 use super::*;
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use onionskin_core::{ClusterId, CollectionId, DocId};
+use onionskin_core::{ClusterId, CollectionId, DocId, spelled};
 use onionskin_search::StoredPage;
 use onionskin_store::table::{ClusterStatsRow, CollectionGroupRow};
 use serde::Deserialize;
@@ -27,19 +27,9 @@ pub(crate) enum ClusterSort {
     Unlike,
 }
 
+spelled!(ClusterSort, as_str: Size => "size", Sites => "sites", Exact => "exact", Unlike => "unlike");
+
 impl ClusterSort {
-    pub(crate) const ALL: [ClusterSort; 4] =
-        [ClusterSort::Size, ClusterSort::Sites, ClusterSort::Exact, ClusterSort::Unlike];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            ClusterSort::Size => "size",
-            ClusterSort::Sites => "sites",
-            ClusterSort::Exact => "exact",
-            ClusterSort::Unlike => "unlike",
-        }
-    }
-
     fn key(self, row: &ClusterStatsRow) -> (Reverse<u64>, ClusterId) {
         let first = match self {
             ClusterSort::Size => row.documents,
@@ -67,19 +57,9 @@ pub(crate) enum ClusterFilter {
     Near,
 }
 
+spelled!(ClusterFilter, as_str: All => "", Cross => "cross", Same => "same", Near => "near");
+
 impl ClusterFilter {
-    pub(crate) const ALL: [ClusterFilter; 4] =
-        [ClusterFilter::All, ClusterFilter::Cross, ClusterFilter::Same, ClusterFilter::Near];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            ClusterFilter::All => "",
-            ClusterFilter::Cross => "cross",
-            ClusterFilter::Same => "same",
-            ClusterFilter::Near => "near",
-        }
-    }
-
     fn holds(self, row: &ClusterStatsRow) -> bool {
         match self {
             ClusterFilter::All => true,
@@ -105,19 +85,9 @@ pub(crate) enum CollectionSort {
     Bytes,
 }
 
+spelled!(CollectionSort, as_str: Pages => "pages", Replicas => "replicas", Slots => "slots", Bytes => "bytes");
+
 impl CollectionSort {
-    pub(crate) const ALL: [CollectionSort; 4] =
-        [CollectionSort::Pages, CollectionSort::Replicas, CollectionSort::Slots, CollectionSort::Bytes];
-
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            CollectionSort::Pages => "pages",
-            CollectionSort::Replicas => "replicas",
-            CollectionSort::Slots => "slots",
-            CollectionSort::Bytes => "bytes",
-        }
-    }
-
     fn key(self, row: &CollectionGroupRow) -> (Reverse<u64>, CollectionId) {
         let first = match self {
             CollectionSort::Pages => row.duplicate_pages,

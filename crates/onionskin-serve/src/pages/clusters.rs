@@ -1,19 +1,18 @@
 //! Clusters of similar documents.
 
-use onionskin_store::TableName;
-use std::sync::Arc;
-
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::routing::get;
 use onionskin_core::ClusterId;
+use onionskin_store::TableName;
 use onionskin_store::table::ClusterStatsRow;
 use serde::Deserialize;
 
 use crate::error::ServeError;
-use crate::layout::{Chrome, Page, Section};
-use crate::library::{ClusterFilter, ClusterSort};
+use crate::lanes::Lane;
+use crate::layout::{Chrome, Page, Rendered, Section};
+use crate::library::{ClusterFilter, ClusterSort, Library};
 use crate::state::AppState;
 use crate::view::{DocLine, Pager, href, percent};
 
@@ -72,17 +71,12 @@ struct ClustersPage {
     has_clusters: bool,
 }
 
-async fn clusters(
-    State(state): State<AppState>,
-    Query(asked): Query<Asked>,
-) -> Result<Page<ClustersPage>, ServeError> {
-    let library = Arc::clone(state.library()?);
+async fn clusters(State(state): State<AppState>, Query(asked): Query<Asked>) -> Rendered<ClustersPage> {
     let chrome = Chrome::new(&state, Section::Clusters, "Clusters");
-    let work = move || {
+    let work = move |library: &Library| {
         // What is not known is as if nothing were said.
-        let sort = ClusterSort::ALL.into_iter().find(|sort| sort.as_str() == asked.sort).unwrap_or_default();
-        let only =
-            ClusterFilter::ALL.into_iter().find(|only| only.as_str() == asked.only).unwrap_or_default();
+        let sort = ClusterSort::find(&asked.sort).unwrap_or_default();
+        let only = ClusterFilter::find(&asked.only).unwrap_or_default();
         let rows = library.clusters(sort, only);
         let link = |page: usize| {
             href("/clusters", &[("sort", &asked.sort), ("only", &asked.only), ("page", &page.to_string())])
@@ -105,7 +99,7 @@ async fn clusters(
             has_clusters: library.atlas().has(&TableName::Clusters),
         })
     };
-    Ok(Page(state.work(work).await??))
+    state.read(Lane::Lists, work).await.map(Page)
 }
 
 struct MemberLine {
@@ -131,10 +125,9 @@ async fn cluster(
     State(state): State<AppState>,
     Path(cluster): Path<ClusterId>,
     Query(asked): Query<Asked>,
-) -> Result<Page<ClusterPage>, ServeError> {
-    let library = Arc::clone(state.library()?);
+) -> Rendered<ClusterPage> {
     let chrome = Chrome::new(&state, Section::Clusters, format!("Cluster {cluster}"));
-    let work = move || {
+    let work = move |library: &Library| {
         let members = library.copies().members(cluster);
         let centre = members.iter().find(|member| member.is_centre).or(members.first());
         let centre = centre.ok_or_else(|| library.no_cluster(cluster))?.doc;
@@ -159,5 +152,5 @@ async fn cluster(
             pager,
         })
     };
-    Ok(Page(state.work(work).await??))
+    state.read(Lane::Lists, work).await.map(Page)
 }

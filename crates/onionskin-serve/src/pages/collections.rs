@@ -1,20 +1,19 @@
 //! Collections: what is mirrored where, how complete, and what differs.
 
-use onionskin_store::TableName;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::routing::get;
 use onionskin_core::{CollectionId, ReplicaId, SlotId};
 use onionskin_search::{Place, Role};
+use onionskin_store::TableName;
 use onionskin_store::table::{CollectionGroupRow, CollectionRow};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 use crate::error::ServeError;
-use crate::layout::{Chrome, Page, Section, grouped};
+use crate::lanes::Lane;
+use crate::layout::{Chrome, Page, Rendered, Section, grouped};
 use crate::library::{CollectionFilter, CollectionSort, Library};
 use crate::pages::clusters::Choices;
 use crate::picture::Picture;
@@ -71,16 +70,11 @@ struct CollectionsPage {
     has_collections: bool,
 }
 
-async fn collections(
-    State(state): State<AppState>,
-    Query(asked): Query<Asked>,
-) -> Result<Page<CollectionsPage>, ServeError> {
-    let library = Arc::clone(state.library()?);
+async fn collections(State(state): State<AppState>, Query(asked): Query<Asked>) -> Rendered<CollectionsPage> {
     let chrome = Chrome::new(&state, Section::Collections, "Collections");
-    let work = move || {
+    let work = move |library: &Library| {
         // What is not known is as if nothing were said.
-        let sort =
-            CollectionSort::ALL.into_iter().find(|sort| sort.as_str() == asked.sort).unwrap_or_default();
+        let sort = CollectionSort::find(&asked.sort).unwrap_or_default();
         let only = CollectionFilter { kind: &asked.kind, name: &asked.name, noise: !asked.noise.is_empty() };
         let groups = library.collections(sort, only);
         let link = |page: usize| {
@@ -101,7 +95,7 @@ async fn collections(
             bytes: view::bytes(row.duplicate_bytes),
             row: (*row).clone(),
         };
-        CollectionsPage {
+        Ok(CollectionsPage {
             chrome,
             sorts: CollectionSort::ALL
                 .map(|sort| (sort.as_str(), sort_label(sort), sort.as_str() == asked.sort))
@@ -112,9 +106,9 @@ async fn collections(
             noise: library.copies().groups().iter().filter(|row| row.is_noise).count() as u64,
             has_collections: library.atlas().has(&TableName::CollectionGroups),
             asked,
-        }
+        })
     };
-    Ok(Page(state.work(work).await?))
+    state.read(Lane::Lists, work).await.map(Page)
 }
 
 struct ReplicaLine {
@@ -151,10 +145,9 @@ async fn collection(
     State(state): State<AppState>,
     Path(group): Path<CollectionId>,
     Query(asked): Query<Asked>,
-) -> Result<Page<CollectionPage>, ServeError> {
-    let library = Arc::clone(state.library()?);
+) -> Rendered<CollectionPage> {
     let chrome = Chrome::new(&state, Section::Collections, "");
-    let work = move || {
+    let work = move |library: &Library| {
         let row = library.collection(group)?.clone();
         let rows = library.copies().replicas(group);
         let link = |page: usize| href(&format!("/collections/{group}"), &[("page", &page.to_string())]);
@@ -168,18 +161,18 @@ async fn collection(
                 row: row.clone(),
             })
         });
-        let principal = principal_of(&library, group);
+        let principal = principal_of(library, group);
         Ok::<_, ServeError>(CollectionPage {
             chrome: Chrome { title: shortened(&row.name, 80), ..chrome },
             duplicate_bytes: view::bytes(row.duplicate_bytes),
             principal,
             replicas: replicas.collect::<Result<_, _>>()?,
             pager,
-            picture: Picture::of(&library, group, principal)?,
+            picture: Picture::of(library, group, principal)?,
             group: row,
         })
     };
-    Ok(Page(state.work(work).await??))
+    state.read(Lane::Lists, work).await.map(Page)
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -247,10 +240,10 @@ async fn replicas(
     State(state): State<AppState>,
     Path(group): Path<CollectionId>,
     Query(asked): Query<Pairing>,
-) -> Result<Page<ReplicasPage>, ServeError> {
-    let library = Arc::clone(state.library()?);
+) -> Rendered<ReplicasPage> {
     let chrome = Chrome::new(&state, Section::Collections, "Replicas side by side");
-    Ok(Page(state.work(move || side_by_side(&library, chrome, group, asked)).await??))
+    let work = move |library: &Library| side_by_side(library, chrome, group, asked);
+    state.read(Lane::Lists, work).await.map(Page)
 }
 
 /// Pages of a replica by slot, second addresses and pages of others left out.

@@ -1,16 +1,16 @@
 //! Two pages side by side, with what they share.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::Router;
 use axum::extract::{Query, State};
 use axum::routing::get;
-use onionskin::explain::{Block, Comparison, Explanation, Side, Stretch};
+use onionskin::explain::{Block, Comparison, Explanation, Side, Stretch, TextError};
+use onionskin_core::DocId;
 use serde::Deserialize;
 
 use crate::error::ServeError;
-use crate::layout::{Chrome, Page, Section, grouped};
+use crate::lanes::Lane;
+use crate::layout::{Chrome, Page, Rendered, Section, grouped};
 use crate::library::Library;
 use crate::state::AppState;
 use crate::view::{DocLine, percent};
@@ -78,7 +78,7 @@ struct Shown {
     pair: Option<String>,
     same_site: Option<bool>,
     texts: Option<Sides>,
-    note: Option<&'static str>,
+    note: Option<String>,
 }
 
 struct Sides {
@@ -89,13 +89,9 @@ struct Sides {
     is_cut: bool,
 }
 
-async fn compare(
-    State(state): State<AppState>,
-    Query(asked): Query<Asked>,
-) -> Result<Page<ComparePage>, ServeError> {
-    let library = Arc::clone(state.library()?);
+async fn compare(State(state): State<AppState>, Query(asked): Query<Asked>) -> Rendered<ComparePage> {
     let chrome = Chrome::new(&state, Section::Clusters, "Two pages side by side");
-    Ok(Page(state.work(move || show(&library, chrome, asked)).await??))
+    state.read(Lane::Compare, move |library| show(library, chrome, asked)).await.map(Page)
 }
 
 fn show(library: &Library, chrome: Chrome, asked: Asked) -> Result<ComparePage, ServeError> {
@@ -112,20 +108,16 @@ fn show(library: &Library, chrome: Chrome, asked: Asked) -> Result<ComparePage, 
     };
     let explanation = library.explain(doc_a, doc_b)?;
     let (texts, note) = match &explanation.texts {
-        Ok(texts) if texts.changed == [false, false] => (Some(sides(&texts.comparison)), None),
-        Ok(texts) => (
-            Some(sides(&texts.comparison)),
-            Some("One of the inputs has another text now than when it was scanned."),
-        ),
-        Err(_) => match library.compare_stored(doc_a, doc_b)? {
-            Some(comparison) => (
-                Some(sides(&comparison)),
-                Some(
-                    "The inputs cannot be read any more; these are the texts that the index keeps, which end after 32 KiB.",
-                ),
-            ),
-            None => (None, Some("The texts cannot be read any more.")),
-        },
+        Ok(texts) => {
+            let changed = texts.changed != [false, false];
+            let note = "One of the inputs has another text now than when it was scanned.";
+            (Some(sides(&texts.comparison)), changed.then(|| note.to_owned()))
+        }
+        Err(error) => {
+            let stored = library.compare_stored(doc_a, doc_b)?;
+            let note = note(error, stored.is_some(), [doc_a, doc_b]);
+            (stored.as_ref().map(sides), Some(note))
+        }
     };
     page.shown = Some(Shown {
         a: DocLine::new(&library.page(doc_a)?),
@@ -152,6 +144,20 @@ fn show(library: &Library, chrome: Chrome, asked: Asked) -> Result<ComparePage, 
         note,
     });
     Ok(page)
+}
+
+/// Why the whole texts are not shown, and what is shown instead.
+fn note(error: &TextError, has_stored: bool, docs: [DocId; 2]) -> String {
+    let kept = "these are the texts that the index keeps, which end after 32 KiB";
+    match (error, has_stored) {
+        (TextError::TooLong { .. } | TextError::TooLarge { .. }, _) => {
+            let shown = if has_stored { format!("; {kept}") } else { String::new() };
+            let [a, b] = docs;
+            format!("{error}{shown}. `onionskin explain ATLAS doc:{a} doc:{b}` compares all of it.")
+        }
+        (_, true) => format!("The inputs cannot be read any more; {kept}."),
+        (_, false) => "The texts cannot be read any more.".to_owned(),
+    }
 }
 
 fn verdict(explanation: &Explanation) -> &'static str {

@@ -1,7 +1,5 @@
 //! One document: what is known of it, its copies, its links, its text.
 
-use std::sync::Arc;
-
 use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, State};
@@ -13,7 +11,8 @@ use onionskin_search::Role;
 use serde::Deserialize;
 
 use crate::error::ServeError;
-use crate::layout::{Chrome, Page, Section};
+use crate::lanes::Lane;
+use crate::layout::{Chrome, Page, Rendered, Section};
 use crate::library::Library;
 use crate::state::AppState;
 use crate::view::{self, DocLine, href, percent};
@@ -57,13 +56,9 @@ struct DocumentPage {
     alternates: Option<String>,
 }
 
-async fn document(
-    State(state): State<AppState>,
-    Path(doc): Path<DocId>,
-) -> Result<Page<DocumentPage>, ServeError> {
-    let library = Arc::clone(state.library()?);
+async fn document(State(state): State<AppState>, Path(doc): Path<DocId>) -> Rendered<DocumentPage> {
     let chrome = Chrome::new(&state, Section::Search, "");
-    Ok(Page(state.work(move || show(&library, chrome, doc)).await??))
+    state.read(Lane::Search, move |library| show(library, chrome, doc)).await.map(Page)
 }
 
 fn show(library: &Library, chrome: Chrome, doc: DocId) -> Result<DocumentPage, ServeError> {
@@ -135,13 +130,9 @@ struct AlternatesPage {
 }
 
 /// Pages that can stand in for one that is gone.
-async fn alternates(
-    State(state): State<AppState>,
-    Query(dead): Query<Dead>,
-) -> Result<Page<AlternatesPage>, ServeError> {
-    let library = Arc::clone(state.library()?);
+async fn alternates(State(state): State<AppState>, Query(dead): Query<Dead>) -> Rendered<AlternatesPage> {
     let chrome = Chrome::new(&state, Section::Search, "Stand-ins");
-    let work = move || {
+    let work = move |library: &Library| {
         let url = dead.url.trim().to_owned();
         if url.is_empty() {
             return Ok::<_, ServeError>(AlternatesPage { chrome, url, problem: None, found: None });
@@ -161,5 +152,5 @@ async fn alternates(
         let found = found.collect::<Result<_, _>>()?;
         Ok(AlternatesPage { chrome, url, problem: None, found: Some(found) })
     };
-    Ok(Page(state.work(work).await??))
+    state.read(Lane::Lists, work).await.map(Page)
 }

@@ -1,7 +1,7 @@
 //! The report, the tables and the filter files, to look at and to take away.
 
 use onionskin_store::TableName;
-use std::path::{Component, PathBuf};
+use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
 use askama::Template;
@@ -15,7 +15,9 @@ use futures_util::StreamExt;
 use onionskin_mirror::avoid::Format;
 use tokio::io::AsyncReadExt;
 
+use crate::beneath;
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::layout::{Chrome, Page, Section};
 use crate::library::Library;
 use crate::state::AppState;
@@ -58,9 +60,8 @@ struct DownloadsPage {
 }
 
 async fn downloads(State(state): State<AppState>) -> Result<Page<DownloadsPage>, ServeError> {
-    let library = Arc::clone(state.library()?);
     let chrome = Chrome::new(&state, Section::Downloads, "Downloads");
-    let work = move || {
+    let work = move |library: &Library| {
         let manifest = library.atlas().manifest();
         let tables = manifest.tables.iter().map(|(name, table)| TableLines {
             name: name.to_string(),
@@ -70,14 +71,14 @@ async fn downloads(State(state): State<AppState>) -> Result<Page<DownloadsPage>,
         });
         let has_collections = library.atlas().has(&TableName::CollectionGroups);
         let formats = Format::ALL.iter().filter(|_| has_collections);
-        DownloadsPage {
+        Ok(DownloadsPage {
             chrome,
             tables: tables.collect(),
             formats: formats.map(|format| (format.name(), format.file_name())).collect(),
-            report: report_files(&library),
-        }
+            report: report_files(library),
+        })
     };
-    Ok(Page(state.work(work).await?))
+    state.read(Lane::Lists, work).await.map(Page)
 }
 
 fn file_line(table: &str, at: usize, file: &onionskin_store::manifest::FileEntry) -> FileLine {
@@ -91,15 +92,11 @@ fn file_line(table: &str, at: usize, file: &onionskin_store::manifest::FileEntry
 
 /// Tables and figures of the report: where they are, and their names.
 fn report_files(library: &Library) -> Vec<(String, String)> {
-    let root = library.atlas().dir().join("report");
     let mut found = Vec::new();
     for folder in ["", "tables", "figures"] {
-        for entry in std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten() {
-            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            if let Some(name) = entry.file_name().to_str().filter(|_| is_file) {
-                let path = if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-                found.push((format!("/downloads/report/{path}"), path));
-            }
+        for name in beneath::names(library.atlas().dir(), &FsPath::new("report").join(folder)) {
+            let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+            found.push((format!("/downloads/report/{path}"), path));
         }
     }
     found.sort();
@@ -108,11 +105,11 @@ fn report_files(library: &Library) -> Vec<(String, String)> {
 
 async fn report(State(state): State<AppState>) -> Result<Response, ServeError> {
     let library = state.library()?;
-    let path = library.atlas().dir().join("report").join("report.html");
-    if !path.is_file() {
+    if !state.has_report() {
         return Err(ServeError::not_found("the atlas has no report").hint("run `onionskin report ATLAS`"));
     }
-    let mut response = send(path, "text/html; charset=utf-8", None).await?;
+    let path = FsPath::new("report").join("report.html");
+    let mut response = send(library, path, "text/html; charset=utf-8", None).await?;
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(REPORT_POLICY));
     Ok(response)
 }
@@ -122,14 +119,11 @@ async fn report_file(
     Path(path): Path<String>,
 ) -> Result<Response, ServeError> {
     let library = state.library()?;
-    let none = || ServeError::not_found("the report has no such file");
-    let relative = PathBuf::from(&path);
-    // Plain names only, and a file of the report: nothing else of this machine can be asked for.
-    let is_plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
-    let is_listed = report_files(library).iter().any(|(_, known)| *known == path);
-    if !is_plain || !is_listed {
-        return Err(none());
+    // A file of the report: nothing else of this machine can be asked for.
+    if !report_files(library).iter().any(|(_, known)| *known == path) {
+        return Err(ServeError::not_found("the report has no such file"));
     }
+    let relative = FsPath::new("report").join(&path);
     let kind = match relative.extension().and_then(|extension| extension.to_str()) {
         Some("svg") => "image/svg+xml",
         Some("png") => "image/png",
@@ -139,26 +133,26 @@ async fn report_file(
         _ => "application/octet-stream",
     };
     let name = relative.file_name().and_then(|name| name.to_str()).map(str::to_owned);
-    send(library.atlas().dir().join("report").join(relative), kind, name).await
+    send(library, relative, kind, name).await
 }
 
 async fn table_file(
     State(state): State<AppState>,
     Path((table, file)): Path<(String, String)>,
 ) -> Result<Response, ServeError> {
-    let library = state.library()?;
+    let library = Arc::clone(state.library()?);
     let none = || ServeError::not_found("the atlas has no such file").hint("see /downloads");
-    let entry = library.atlas().manifest().tables.get(&TableName::from(table.as_str())).ok_or_else(none)?;
+    let known = TableName::from(table.as_str());
+    let entry = library.atlas().manifest().tables.get(&known).ok_or_else(none)?;
     let at: usize = file.strip_suffix(".parquet").and_then(|at| at.parse().ok()).ok_or_else(none)?;
-    let path = library
-        .atlas()
-        .paths(&TableName::from(table.as_str()))
-        .ok()
-        .and_then(|files| files.get(at).cloned())
-        .ok_or_else(none)?;
-    let name =
-        if entry.files.len() == 1 { format!("{table}.parquet") } else { format!("{table}-{at:05}.parquet") };
-    send(path, "application/vnd.apache.parquet", Some(name)).await
+    let n_files = entry.files.len();
+    let path = PathBuf::from(&entry.files.get(at).ok_or_else(none)?.path);
+    // The first time, all bytes are compared with their checksums.
+    let checked = Arc::clone(&library);
+    let work = move || checked.atlas().files(&known).map(drop).map_err(ServeError::internal);
+    state.work(Lane::Lists, work).await??;
+    let name = if n_files == 1 { format!("{table}.parquet") } else { format!("{table}-{at:05}.parquet") };
+    send(&library, path, "application/vnd.apache.parquet", Some(name)).await
 }
 
 async fn filter_file(
@@ -174,7 +168,7 @@ async fn filter_file(
         let rendered = format.render(&report.list).map_err(ServeError::internal)?;
         Ok::<_, ServeError>(rendered.text)
     };
-    let text = state.work(work).await??;
+    let text = state.work(Lane::Compare, work).await??;
     let kind = HeaderValue::from_static("text/plain; charset=utf-8");
     let mut response = ([(header::CONTENT_TYPE, kind)], text).into_response();
     response.headers_mut().insert(header::CONTENT_DISPOSITION, attachment(format.file_name()));
@@ -190,13 +184,23 @@ fn attachment(name: &str) -> HeaderValue {
         .unwrap_or(HeaderValue::from_static("attachment"))
 }
 
-/// A file, some at a time.
-async fn send(path: PathBuf, kind: &'static str, name: Option<String>) -> Result<Response, ServeError> {
-    let file = tokio::fs::File::open(&path)
-        .await
-        .map_err(|error| ServeError::internal(format!("{}: {error}", path.display())))?;
-    let length = file.metadata().await.map_err(ServeError::internal)?.len();
-    let body = Body::from_stream(chunks(file));
+/// A file of the atlas, by its path below it, some at a time.
+async fn send(
+    library: &Library,
+    path: PathBuf,
+    kind: &'static str,
+    name: Option<String>,
+) -> Result<Response, ServeError> {
+    let (atlas, relative) = (library.atlas().dir().to_owned(), path.clone());
+    let opened = tokio::task::spawn_blocking(move || beneath::open_file(&atlas, &relative)).await;
+    let file = opened.map_err(ServeError::internal)?.map_err(|error| {
+        tracing::warn!(%error, path = %path.display(), "a file of the atlas is not sent");
+        ServeError::not_found("the atlas has no such file, or it is a symbolic link")
+            .hint("links are not followed here")
+    })?;
+    let length = file.metadata().map_err(ServeError::internal)?.len();
+    // Another stage may make it longer meanwhile.
+    let body = Body::from_stream(chunks(tokio::fs::File::from_std(file).take(length)));
     let mut response = ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
@@ -206,7 +210,9 @@ async fn send(path: PathBuf, kind: &'static str, name: Option<String>) -> Result
     Ok(response)
 }
 
-fn chunks(file: tokio::fs::File) -> impl futures_util::Stream<Item = std::io::Result<Vec<u8>>> {
+fn chunks(
+    file: tokio::io::Take<tokio::fs::File>,
+) -> impl futures_util::Stream<Item = std::io::Result<Vec<u8>>> {
     let chunks = futures_util::stream::unfold(Some(file), |file| async move {
         let mut file = file?;
         let mut chunk = vec![0; 64 << 10];

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use crate::api::filter::{FALSE_ACCEPT, MISS};
 use crate::curve::{self, Curve, Scale, chance};
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::layout::{Chrome, Page, Section};
 use crate::state::AppState;
 
@@ -185,7 +186,7 @@ async fn filter(
         match wished(&mut wishes) {
             None => None,
             // A sharp one takes a second to find, or not to find.
-            Some(target) => match state.work(move || choose(target)).await? {
+            Some(target) => match state.work(Lane::Lists, move || choose(target)).await? {
                 Ok(filter) => Some(filter),
                 Err(PlanError::TooSharp { most }) => {
                     wishes[3].problem = Some(format!(

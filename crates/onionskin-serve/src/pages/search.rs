@@ -12,7 +12,8 @@ use onionskin_search::{Fold, Fragment, Query, Results, SearchParams};
 use serde::Deserialize;
 
 use crate::error::ServeError;
-use crate::layout::{Chrome, Page, Section, grouped};
+use crate::lanes::Lane;
+use crate::layout::{Chrome, Page, Rendered, Section, grouped};
 use crate::library::Library;
 use crate::state::AppState;
 use crate::view::{DocLine, href, percent};
@@ -108,16 +109,13 @@ fn label(fold: Fold) -> &'static str {
     }
 }
 
-async fn search(
-    State(state): State<AppState>,
-    UrlQuery(asked): UrlQuery<Asked>,
-) -> Result<Page<SearchPage>, ServeError> {
+async fn search(State(state): State<AppState>, UrlQuery(asked): UrlQuery<Asked>) -> Rendered<SearchPage> {
     let library = Arc::clone(state.library()?);
     let title =
         if asked.q.trim().is_empty() { "Search".to_owned() } else { format!("{} – search", asked.q) };
     // The page has a search box of its own.
     let chrome = Chrome { search: false, ..Chrome::new(&state, Section::Search, title) };
-    let page = state.work(move || answer(&library, chrome, asked)).await??;
+    let page = state.work(Lane::Search, move || answer(&library, chrome, asked)).await??;
     Ok(Page(page))
 }
 

@@ -9,6 +9,7 @@ use onionskin_seen::intake::{Answer, Incoming, Status};
 
 use crate::api::seen::{count, service};
 use crate::error::ServeError;
+use crate::lanes::Lane;
 use crate::layout::{Chrome, Page, Section};
 use crate::limits::BoundedBody;
 use crate::state::AppState;
@@ -30,7 +31,7 @@ struct SeenPage {
 
 async fn page(state: AppState, text: String, answer: Option<Answer>) -> Result<Page<SeenPage>, ServeError> {
     let working = state.clone();
-    let index = state.work(move || service(&working)?.stats()).await??;
+    let index = state.work(Lane::Seen, move || service(&working)?.stats()).await??;
     let seen = service(&state)?;
     Ok(Page(SeenPage {
         chrome: Chrome::new(&state, Section::Seen, "Seen before?"),
@@ -49,7 +50,7 @@ async fn form(State(state): State<AppState>) -> Result<Page<SeenPage>, ServeErro
 async fn check(State(state): State<AppState>, body: BoundedBody) -> Result<Page<SeenPage>, ServeError> {
     let working = state.clone();
     let (text, answer) = state
-        .work(move || {
+        .work(Lane::Seen, move || {
             let text = body.form_field("text")?;
             let seen = service(&working)?;
             let document = Incoming { name: String::new(), text: Ok(text.clone()) };

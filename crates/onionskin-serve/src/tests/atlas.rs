@@ -1,7 +1,9 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
+use onionskin::explain::ExplainLimits;
 use onionskin::{CollectionsParams, Quiet, ScanParams, SimilarParams, collections, scan, similar};
 use onionskin_store::{Atlas, MemoryBudget};
 use onionskin_testkit::{Preset, WarcOptions, Web, WebSpec};
@@ -45,6 +47,7 @@ fn library_of(atlas: &std::path::Path) -> Library {
         index: None,
         reindex: false,
         memory: MemoryBudget::from_mib(256),
+        compared: ExplainLimits::of_words(100_000),
     };
     Library::open(params, &Quiet).unwrap()
 }
@@ -52,6 +55,156 @@ fn library_of(atlas: &std::path::Path) -> Library {
 fn server() -> Server {
     let atlas = atlas();
     Server::new(move |config| config.atlas = Some(atlas))
+}
+
+/// Some pages that any search finds, two that can be compared, and two that are too long for that.
+fn long_pages() -> PathBuf {
+    static MADE: OnceLock<tempfile::TempDir> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let input = folder.path().join("in.jsonl");
+        let words = |n: u64, seed: u64| -> String {
+            (0..n).map(|i| format!("w{} ", (i * i + i * seed) % 9973)).collect()
+        };
+        let half = words(10_000, 1) + &words(10_000, 2);
+        let texts = [words(20_000, 1), half, words(500_000, 1), words(500_000, 2)];
+        let small = (0..50).map(|n| format!("a small page number {n} w{n}"));
+        let lines = texts.into_iter().chain(small);
+        let lines = lines.map(|text| format!("{}\n", serde_json::json!({ "text": text })));
+        fs::write(&input, lines.collect::<String>()).unwrap();
+        let atlas = folder.path().join("atlas");
+        let mut params = ScanParams::new(vec![input.display().to_string()], atlas.clone());
+        params.memory = MemoryBudget::from_mib(256);
+        scan(&params, &Quiet).unwrap();
+        library_of(&atlas);
+        folder
+    });
+    made.path().join("atlas")
+}
+
+#[test]
+fn long_texts_are_not_compared_while_others_wait() {
+    let atlas = long_pages();
+    let server = Server::new(move |config| {
+        config.atlas = Some(atlas);
+        config.memory = MemoryBudget::from_mib(1024);
+        config.limits.compared_words = 50_000;
+    });
+    let start = Instant::now();
+    let page = server.get("/compare?a=2&b=3");
+    let text = page.text();
+    assert_eq!(page.status, 200);
+    for part in
+        ["1,000,000 words", "at most 50,000", "onionskin explain ATLAS doc:2 doc:3", "class=\"sides\""]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let refused = server.get("/api/v1/explain?a=2&b=3");
+    assert_eq!((refused.status, refused.code().as_str()), (422, "too_costly"));
+    assert!(refused.text().contains("onionskin explain"), "{}", refused.text());
+    assert!(start.elapsed() < Duration::from_secs(5), "they were read: {:?}", start.elapsed());
+    let explained = server.get("/api/v1/explain?a=0&b=1");
+    assert_eq!(explained.status, 200, "{}", explained.text());
+    assert!(!explained.json()["passages"].as_array().unwrap().is_empty());
+    let page = server.get("/compare?a=0&b=1").text();
+    assert!(page.contains("20,000") && !page.contains("at most"), "{page}");
+}
+
+/// Comparisons, and bodies that never end, do not keep a search waiting.
+#[test]
+fn searches_stay_quick_beside_slow_work() {
+    let atlas = long_pages();
+    let server = Server::new(move |config| {
+        config.atlas = Some(atlas);
+        config.memory = MemoryBudget::from_mib(1024);
+        config.limits.compared_words = 50_000;
+    });
+    let head = "POST /sign-in HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 203.0.113.9\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ntoken=";
+    let hanging: Vec<_> = (0..20)
+        .map(|_| {
+            let mut stream = server.connect();
+            std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let search = |word: String| {
+        let start = Instant::now();
+        let found = server.get(&format!("/api/v1/search?q=small+{word}"));
+        assert_eq!(found.status, 200);
+        assert!(!found.json()["results"].as_array().unwrap().is_empty());
+        start.elapsed()
+    };
+    // A machine may have other work to do.
+    let alone = (0..5).map(|n| search(format!("w{n}"))).max().unwrap_or_default();
+    let (mut times, compared) = std::thread::scope(|scope| {
+        let server = &server;
+        let comparing: Vec<_> = (0..20)
+            .map(|n| {
+                let path = if n % 2 == 0 { "/compare?a=0&b=1" } else { "/compare?a=2&b=3" };
+                scope.spawn(move || server.get(path).status)
+            })
+            .collect();
+        let times: Vec<Duration> = (5..45).map(|n| search(format!("w{n}"))).collect();
+        (times, comparing.into_iter().map(|asked| asked.join().unwrap()).collect::<Vec<_>>())
+    });
+    drop(hanging);
+    times.sort();
+    let bound = Duration::from_secs(1).max(20 * alone);
+    assert!(times[times.len() - 1] < bound, "{alone:?} alone, {times:?}");
+    assert_eq!(compared, [200; 20]);
+}
+
+#[test]
+fn links_out_of_the_atlas_are_not_followed() {
+    let made = tempfile::tempdir().unwrap();
+    let (atlas, secret) = (made.path().join("atlas"), made.path().join("secret"));
+    fs::write(&secret, "secret").unwrap();
+    let input = made.path().join("in.jsonl");
+    fs::write(&input, "{\"text\":\"a few words\"}\n").unwrap();
+    let mut params = ScanParams::new(vec![input.display().to_string()], atlas.clone());
+    params.memory = MemoryBudget::from_mib(256);
+    scan(&params, &Quiet).unwrap();
+    library_of(&atlas);
+    fs::create_dir_all(atlas.join("report/tables")).unwrap();
+    std::os::unix::fs::symlink(&secret, atlas.join("report/report.html")).unwrap();
+    std::os::unix::fs::symlink(&secret, atlas.join("report/tables/a.csv")).unwrap();
+    std::os::unix::fs::symlink(made.path(), atlas.join("report/figures")).unwrap();
+    let serving = atlas.clone();
+    let server = Server::new(move |config| config.atlas = Some(serving));
+    let refused = |path: &str| {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 404, "{path}: {}", answer.text());
+        assert!(!answer.text().contains("secret\n"), "{path}");
+    };
+    refused("/report");
+    refused("/downloads/report/report.html");
+    refused("/downloads/report/tables/a.csv");
+    refused("/downloads/report/figures/secret");
+    assert!(!server.get("/downloads").text().contains("figures"), "not even their names are told");
+    // A table, too.
+    let table =
+        Atlas::open(&atlas).unwrap().paths(&onionskin_store::TableName::Documents).unwrap()[0].clone();
+    assert_eq!(server.get("/downloads/tables/documents/0.parquet").status, 200);
+    fs::rename(&table, made.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(made.path().join("moved"), &table).unwrap();
+    refused("/downloads/tables/documents/0.parquet");
+}
+
+/// It takes a minute of indexing to learn it otherwise.
+#[test]
+fn too_little_memory_is_told_before_anything_is_made() {
+    let dir = atlas();
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("index");
+    let open = |mib| {
+        let mut config = crate::Config::new(MemoryBudget::from_mib(mib));
+        (config.atlas, config.index) = (Some(dir.clone()), Some(folder.clone()));
+        crate::AppState::open(config)
+    };
+    let Err(crate::StateError::Memory { needed, budget }) = open(16) else { panic!("it was enough") };
+    assert_eq!(budget, MemoryBudget::from_mib(16));
+    assert!(!folder.exists(), "nothing was made");
+    assert!(open(needed.bytes() >> 20).is_ok(), "what is said to be needed is enough");
 }
 
 #[test]

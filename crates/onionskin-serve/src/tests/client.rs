@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use crate::auth::Token;
 use crate::server::{self, Stop};
-use crate::{AppState, Config, assemble};
+use crate::{AppState, Config, Lane, assemble};
 
 pub(super) const TOKEN: &str = "correct-horse-battery";
 
@@ -26,11 +26,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// With an index of seen documents, a token, and two routes for tests: one that panics and one
-    /// that is slow.
+    /// With an index of seen documents, a token, and some routes for tests: they panic or are slow.
     pub fn new(change: impl FnOnce(&mut Config)) -> Server {
         let dir = tempfile::tempdir().unwrap();
-        let mut config = Config::new(MemoryBudget::from_mib(64));
+        let mut config = Config::new(MemoryBudget::from_mib(128));
         config.seen = Some(dir.path().join("seen"));
         config.listen = "127.0.0.1:0".parse().unwrap();
         config.token = Some(Token::new(TOKEN).unwrap());
@@ -41,7 +40,8 @@ impl Server {
         let more = Router::new()
             .route("/panic", get(|| async { panic!("on purpose") as &str }))
             .route("/panic-at-work", get(panic_at_work))
-            .route("/slow", get(slow));
+            .route("/slow", get(slow))
+            .route("/until-stopped", get(until_stopped));
         let (stop, stopped) = watch::channel(Stop::Running);
         let (tell, told) = std::sync::mpsc::channel();
         let serving = state.clone();
@@ -123,18 +123,30 @@ impl Drop for Server {
 }
 
 async fn panic_at_work(axum::extract::State(state): axum::extract::State<AppState>) -> &'static str {
-    state.work(|| panic!("at work")).await.unwrap_or("busy")
+    state.work(Lane::Search, || panic!("at work")).await.unwrap_or("busy")
 }
 
 async fn slow(
     axum::extract::State(state): axum::extract::State<AppState>,
 ) -> Result<&'static str, crate::ServeError> {
     Ok(state
-        .work(|| {
+        .work(Lane::Search, || {
             std::thread::sleep(Duration::from_millis(400));
             "done"
         })
         .await?)
+}
+
+/// Works for twenty seconds, unless it is told to stop.
+async fn until_stopped(axum::extract::State(state): axum::extract::State<AppState>) -> &'static str {
+    let work = || {
+        let start = std::time::Instant::now();
+        while start.elapsed() < Duration::from_secs(20) && onionskin_store::cancel::check().is_ok() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        "done"
+    };
+    state.work(Lane::Search, work).await.unwrap_or("busy")
 }
 
 /// What came back.

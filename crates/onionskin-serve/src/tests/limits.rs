@@ -219,3 +219,114 @@ fn stopping_does_not_wait_for_ever() {
     server.join();
     assert!(start.elapsed() < Duration::from_secs(5));
 }
+
+/// What nobody has a right to send is not read.
+#[test]
+fn who_may_is_decided_before_a_body_is_read() {
+    let server = Server::new(|config| config.require_token = true);
+    for path in ["/api/v1/seen/add", "/api/v1/seen/check", "/seen", "/nothing"] {
+        let mut stream = server.connect();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n"
+        );
+        let start = Instant::now();
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = [0; 20];
+        stream.read_exact(&mut answer).unwrap();
+        assert!(answer.starts_with(b"HTTP/1.1 401"), "{path}");
+        assert!(start.elapsed() < Duration::from_secs(5), "{path}: {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn a_form_to_sign_in_is_small() {
+    let server = Server::new(|config| config.require_token = true);
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let sign_in = |bytes: usize| {
+        let body = format!("token={TOKEN}&more={}", "a".repeat(bytes));
+        server.request("POST", "/sign-in", &form, &body).status
+    };
+    assert_eq!(sign_in(4000), 303);
+    assert_eq!(sign_in(5000), 413);
+    let request = format!(
+        "POST /sign-in HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n",
+        format!("400\r\n{}\r\n", "a".repeat(0x400)).repeat(6)
+    );
+    assert_eq!(server.raw(request).status, 413);
+}
+
+/// Strangers fill the room for bodies that is theirs, and no more.
+#[test]
+fn bodies_of_strangers_do_not_block_those_who_know_the_token() {
+    let server = Server::new(|config| {
+        config.limits.body_bytes = 64 << 10;
+        config.limits.all_body_bytes = 512 << 10;
+    });
+    let head = |bytes: usize| {
+        format!(
+            "POST /api/v1/seen/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n"
+        )
+    };
+    let mut held = Vec::new();
+    for _ in 0..20 {
+        let mut stream = server.connect();
+        stream.write_all(head(64_000).as_bytes()).unwrap();
+        stream.write_all(&vec![b' '; 63_000]).unwrap();
+        held.push(stream);
+    }
+    let body = format!("{{\"documents\":[]}}{}", " ".repeat(60_000));
+    let json = ("Content-Type", "application/json");
+    let waited = Instant::now();
+    while server.request("POST", "/api/v1/seen/check", &[json], &body).status != 503 {
+        assert!(waited.elapsed() < Duration::from_secs(5), "strangers always have room");
+    }
+    let bearer = format!("Bearer {TOKEN}");
+    for _ in 0..5 {
+        let answer = server.request("POST", "/api/v1/seen/check", &[json, ("Authorization", &bearer)], &body);
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+}
+
+/// Bodies that never end hold no places: as headers that dribble, they make room.
+#[test]
+fn connections_with_slow_bodies_make_room() {
+    let server = Server::new(|config| {
+        config.limits.connections = 20;
+        config.require_token = true;
+    });
+    let head = "POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\ntoken=";
+    let crowd: Vec<_> = (0..60)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream.write_all(head.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    let start = Instant::now();
+    assert_eq!(server.get("/health").status, 200);
+    // A body may take twenty seconds.
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    drop(crowd);
+}
+
+/// Work stops when nobody waits for it: after 504, and when the other side has hung up.
+#[test]
+fn work_that_nobody_waits_for_is_given_up() {
+    let server = Server::new(|config| {
+        config.threads = 1;
+        config.limits.request_time = Duration::from_millis(300);
+    });
+    let start = Instant::now();
+    assert_eq!(server.get("/until-stopped").status, 504);
+    // The only thread is free again long before the work would have ended.
+    assert_eq!(server.get("/slow").status, 504);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    let server = Server::new(|config| config.threads = 1);
+    let mut stream = server.connect();
+    stream.write_all(b"GET /until-stopped HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    drop(stream);
+    let start = Instant::now();
+    assert_eq!(server.get("/slow").text(), "done");
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+}

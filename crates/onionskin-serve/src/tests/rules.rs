@@ -116,6 +116,7 @@ fn what_is_counted() {
 #[test]
 fn only_our_own_names_on_loopback() {
     let server = Server::new(|config| config.allow_hosts = vec!["atlas.example".to_owned()]);
+    let bearer = format!("Bearer {TOKEN}");
     for (host, status) in [
         ("localhost:80", 200),
         ("127.0.0.1", 200),
@@ -125,14 +126,153 @@ fn only_our_own_names_on_loopback() {
         ("127.0.0.1.evil.example", 421),
     ] {
         for path in ["/health", "/filter"] {
-            assert_eq!(server.request("GET", path, &[("Host", host)], "").status, status, "{host}");
+            let headers = [("Host", host), ("Authorization", bearer.as_str())];
+            assert_eq!(server.request("GET", path, &headers, "").status, status, "{host}");
         }
+    }
+    for host in ["127.0.0.1:7401@evil.example", "localhost:", "localhost:x", "a b", ""] {
+        assert_eq!(server.request("GET", "/health", &[("Host", host)], "").status, 400, "{host}");
+    }
+    for hosts in [["localhost", "evil.example"], ["evil.example", "localhost"], ["localhost", "localhost"]] {
+        let answer = server.request("GET", "/health", &hosts.map(|host| ("Host", host)), "");
+        assert_eq!(answer.status, 400, "{hosts:?}");
     }
     // A whole address in the request line overrules the header.
     let answer =
         server.raw("GET http://evil.example/filter HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     assert_eq!(answer.status, 421);
     assert_eq!(server.raw("GET /filter HTTP/1.0\r\n\r\n").status, 400);
+}
+
+/// What is served on loopback is read by everybody whom a proxy lets through.
+#[test]
+fn behind_a_proxy_reading_needs_the_token() {
+    let named = Server::new(|config| config.allow_hosts = vec!["search.example.org".to_owned()]);
+    let asked = Server::new(|config| config.require_token = true);
+    let bearer = format!("Bearer {TOKEN}");
+    for path in PATHS.into_iter().filter(|path| *path != "/health") {
+        for (server, host) in [(&named, "search.example.org"), (&named, "localhost"), (&asked, "localhost")] {
+            let get = |headers: &[(&str, &str)]| {
+                server.request("GET", path, &[&[("Host", host)], headers].concat(), "").status
+            };
+            assert_eq!(get(&[]), 401, "{path} of {host}");
+            assert_ne!(get(&[("Authorization", &bearer)]), 401, "{path} of {host}");
+        }
+    }
+    let body = json!({"documents": []}).to_string();
+    let check = [("Content-Type", "application/json")];
+    assert_eq!(named.request("POST", "/api/v1/seen/check", &check, &body).status, 401);
+    assert_eq!(named.get("/health").status, 200);
+    // A proxy that nobody has told us of.
+    let (open, without) = (Server::plain(), Server::new(|config| config.token = None));
+    for (name, value) in [
+        ("X-Forwarded-For", "203.0.113.9"),
+        ("X-Forwarded-Host", "search.example.org"),
+        ("Forwarded", "for=203.0.113.9"),
+        ("X-Real-IP", "203.0.113.9"),
+        ("Via", "1.1 proxy"),
+    ] {
+        assert_eq!(open.request("GET", "/filter", &[(name, value)], "").status, 401, "{name}");
+        let known = [(name, value), ("Authorization", bearer.as_str())];
+        assert_eq!(open.request("GET", "/filter", &known, "").status, 200, "{name}");
+        let answer = without.request("GET", "/api/v1/filter?k=6&s=14&r=2", &[(name, value)], "");
+        assert_eq!((answer.status, answer.code().as_str()), (403, "forbidden"), "{name}");
+    }
+    assert_eq!((open.get("/filter").status, without.get("/filter").status), (200, 200));
+}
+
+#[test]
+fn a_cookie_that_came_encrypted_stays_so() {
+    let server = Server::new(|config| config.require_token = true);
+    let cookie = |more: &[(&str, &str)]| {
+        let form = ("Content-Type", "application/x-www-form-urlencoded");
+        let headers = [&[form], more].concat();
+        let signed = server.request("POST", "/sign-in", &headers, &format!("token={TOKEN}"));
+        assert_eq!(signed.status, 303);
+        signed.header("set-cookie").to_owned()
+    };
+    assert!(!cookie(&[]).contains("Secure"));
+    assert!(!cookie(&[("X-Forwarded-Proto", "http")]).contains("Secure"));
+    for header in [("X-Forwarded-Proto", "https"), ("Forwarded", "for=203.0.113.9;proto=https")] {
+        assert!(cookie(&[header]).ends_with("; Secure"), "{header:?}");
+    }
+    // Who signs in through a proxy that nobody has told us of gets a cookie, too.
+    let open = Server::plain();
+    let headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Via", "1.1 proxy")];
+    let signed = open.request("POST", "/sign-in", &headers, &format!("token={TOKEN}"));
+    let cookie = ("Cookie", signed.header("set-cookie").split(';').next().unwrap());
+    assert_eq!(open.request("GET", "/filter", &[("Via", "1.1 proxy"), cookie], "").status, 200);
+}
+
+/// Ten thousand guesses a second find a token that somebody has made up.
+#[test]
+fn guesses_are_bounded() {
+    let server = Server::new(|config| config.require_token = true);
+    let form = ("Content-Type", "application/x-www-form-urlencoded");
+    let from = |address: &'static str| ("X-Forwarded-For", address);
+    let sign_in = |address, token: &str| {
+        server.request("POST", "/sign-in", &[form, from(address)], &format!("token={token}"))
+    };
+    let read = |address, token: &str| {
+        let bearer = format!("Bearer {token}");
+        server.request("GET", "/api/v1/seen/stats", &[("Authorization", &bearer), from(address)], "")
+    };
+    let statuses: Vec<u16> = (0..10).map(|_| sign_in("203.0.113.1", "wrong").status).collect();
+    assert_eq!(statuses, [401; 10]);
+    let refused = sign_in("203.0.113.1", TOKEN);
+    assert_eq!(refused.status, 429, "nobody looks any more");
+    assert!((1..=2).contains(&refused.header("retry-after").parse::<u32>().unwrap()), "{refused:?}");
+    // There is no way round it, and others are not concerned.
+    let refused = read("203.0.113.1", TOKEN);
+    assert_eq!((refused.status, refused.code().as_str()), (429, "too_many_guesses"));
+    let statuses: Vec<u16> = (0..12).map(|_| read("203.0.113.2", "wrong").status).collect();
+    assert_eq!((&statuses[..10], statuses[11]), ([401; 10].as_slice(), 429));
+    assert_eq!(read("203.0.113.3", TOKEN).status, 200);
+    assert_eq!(sign_in("203.0.113.4", TOKEN).status, 303);
+    assert!(
+        server
+            .request("GET", "/metrics", &[("Authorization", &format!("Bearer {TOKEN}"))], "")
+            .text()
+            .contains("reason=\"guessed\"}")
+    );
+}
+
+/// An image of another site's page can be any address of this server.
+#[test]
+fn what_other_sites_pages_ask_for_is_refused() {
+    let server = Server::plain();
+    let get = |path: &str, headers: &[(&str, &str)]| server.request("GET", path, headers, "").status;
+    let site = |site: &'static str| ("Sec-Fetch-Site", site);
+    let (link, image) = (("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Mode", "no-cors"));
+    let (window, frame) = (("Sec-Fetch-Dest", "document"), ("Sec-Fetch-Dest", "iframe"));
+    for costly in [
+        "/compare?a=0&b=1",
+        "/api/v1/explain?a=0&b=1",
+        "/api/v1/search?q=a",
+        "/api/v1/filter?threshold=0.9",
+        "/api/v1/seen/stats",
+        "/metrics",
+        "/downloads/tables/documents/0.parquet",
+    ] {
+        for elsewhere in ["cross-site", "same-site", "nonsense"] {
+            for how in [&[link, window][..], &[image], &[]] {
+                let headers = [&[site(elsewhere)], how].concat();
+                assert_eq!(get(costly, &headers), 403, "{costly} {headers:?}");
+            }
+        }
+        for here in ["same-origin", "none"] {
+            assert_ne!(get(costly, &[site(here), image]), 403, "{costly}");
+        }
+        assert_eq!(get(costly, &[("Referer", "http://evil.example/page")]), 403, "{costly}");
+        assert_ne!(get(costly, &[("Referer", "http://localhost/clusters")]), 403, "{costly}");
+        assert_ne!(get(costly, &[]), 403, "{costly}: programs say nothing");
+    }
+    for page in ["/", "/filter", "/seen"] {
+        assert_eq!(get(page, &[site("cross-site"), link, window]), 200, "{page}: a link");
+        assert_eq!(get(page, &[site("cross-site"), link, frame]), 403, "{page}");
+        assert_eq!(get(page, &[site("cross-site"), image]), 403, "{page}");
+        assert_eq!(get(page, &[("Referer", "http://evil.example/page")]), 200, "{page}");
+    }
 }
 
 #[test]

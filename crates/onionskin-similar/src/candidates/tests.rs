@@ -95,6 +95,35 @@ proptest! {
         prop_assert_eq!(found, naive(filter, &documents));
     }
 
+    /// Buckets of up to all documents, which are no crowds as long as the work is bounded.
+    #[test]
+    fn large_buckets_give_exactly_those_that_share_r(
+        (filter, documents) in filters().prop_flat_map(|filter| {
+            (Just(filter), prop::collection::vec(prop::collection::vec(0u64..2, filter.k()), 30..90))
+        }),
+        tight: bool,
+    ) {
+        let documents = distinct(documents);
+        let (found, stats) = run(filter, &documents, if tight { 64 << 10 } else { 16 << 20 });
+        prop_assert_eq!(found, naive(filter, &documents));
+        prop_assert_eq!(stats.crowded_buckets, 0);
+    }
+
+    #[test]
+    fn the_limit_is_the_largest_that_fits(
+        sizes in prop::collection::btree_map(CROWD + 1..3_000, 1u64..40, 0..12),
+        pairs in 0u64..2_000_000,
+        documents in 0u64..40_000,
+    ) {
+        let bound = (documents * PAIRS_PER_DOCUMENT).max(LEAST_PAIRS);
+        let up_to = |limit: u64| -> u64 {
+            let fit = sizes.iter().filter(|(size, _)| **size <= limit);
+            pairs + fit.map(|(size, buckets)| size * (size - 1) / 2 * buckets).sum::<u64>()
+        };
+        let naive = sizes.keys().copied().filter(|size| up_to(*size) <= bound).max().unwrap_or(CROWD);
+        prop_assert_eq!(crowd_limit(&sizes, pairs, documents), naive);
+    }
+
     /// Crowded buckets too: counting first changes nothing but the work.
     #[test]
     fn counting_first_changes_nothing(

@@ -28,25 +28,19 @@ use onionskin_store::sort::{SortParams, Sorter};
 
 use super::groups::{Groups, pairs_of};
 use super::rarity::{Rank, Rarity};
-use super::{JoinStats, own_least};
-use crate::{Bits, Bound, Candidates, ChunkSets, Resources, SharedPair, SimilarError, count_shared};
+use super::{Emit, JoinStats, Task, own_least};
+use crate::{Bits, Candidates, SimilarError};
 
 /// Rounds of dropping documents, at most.
 const DROPS: u32 = 3;
 /// A chunk that stands in more documents than this is common and may be put aside.
 const COMMON: u8 = 32;
 
-pub(super) fn join(
-    sets: &ChunkSets,
-    documents: u64,
-    bound: Bound,
-    resources: &Resources,
-    emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
-) -> Result<JoinStats, SimilarError> {
+pub(super) fn join(task: Task<'_>, emit: Emit<'_>) -> Result<JoinStats, SimilarError> {
     let mut stats = JoinStats::default();
-    let (groups, threshold) = reduced_groups(sets, documents, bound, resources, &mut stats)?;
-    let mut candidates = Candidates::new(documents, &resources.share(1, 4))?;
-    let memory = resources.memory;
+    let (groups, threshold) = reduced_groups(task, &mut stats)?;
+    let mut candidates = Candidates::new(task.documents, &task.resources.share(1, 4))?;
+    let memory = task.resources.memory;
 
     let deferred = pilot(&groups, memory.share(1, 8).len(), &mut stats)?;
     let coarse = CoarseCount::new(&groups, threshold, deferred, memory.share(1, 2).len(), &mut stats)?;
@@ -54,21 +48,13 @@ pub(super) fn join(
     drop(coarse);
     drop(groups);
 
-    let verified = count_shared(sets, candidates, Some(bound), &resources.share(3, 4), emit)?;
-    stats.pairs = verified.verified;
-    stats.passes += verified.passes;
-    stats.spilled_bytes += verified.spilled_bytes;
+    task.verify(candidates, &mut stats, emit)?;
     Ok(stats)
 }
 
 /// The chunks worth pairing, and how many of them similar documents share at least.
-fn reduced_groups(
-    sets: &ChunkSets,
-    documents: u64,
-    bound: Bound,
-    resources: &Resources,
-    stats: &mut JoinStats,
-) -> Result<(Groups, u32), SimilarError> {
+fn reduced_groups(task: Task<'_>, stats: &mut JoinStats) -> Result<(Groups, u32), SimilarError> {
+    let Task { sets, documents, bound, resources } = task;
     let counter_bytes = resources.memory.share(1, 2).len();
     let mut dropped = Bits::new(documents);
     let mut drops = 0;

@@ -22,20 +22,15 @@ use onionskin_store::sort::{SortParams, SortedStream, Sorter};
 
 use super::rarity::{Rank, Rarity};
 use super::rounds::{Round, in_parallel};
-use super::{JoinStats, own_least};
-use crate::{Bound, Candidates, ChunkSets, Resources, SharedPair, SimilarError, count_shared};
+use super::{Emit, JoinStats, Task, own_least};
+use crate::{Bound, Candidates, SimilarError};
 
 /// A chunk, the size of the document's set, how many of its chunks do not come before this one, and
 /// the document. In a bucket the smallest sets come first.
 type Posting = (u64, u32, u32, DocId);
 
-pub(super) fn join(
-    sets: &ChunkSets,
-    documents: u64,
-    bound: Bound,
-    resources: &Resources,
-    emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
-) -> Result<JoinStats, SimilarError> {
+pub(super) fn join(task: Task<'_>, emit: Emit<'_>) -> Result<JoinStats, SimilarError> {
+    let Task { sets, documents, bound, resources } = task;
     let mut stats = JoinStats { passes: 2, ..JoinStats::default() };
     let memory = resources.memory;
     let size_counts = |n| own_least(bound, n).is_some();
@@ -68,11 +63,7 @@ pub(super) fn join(
     let recent = Recent::new(memory.share(1, 16).len());
     meet(postings, bound, recent, &mut candidates, &mut stats)?;
 
-    let verified = count_shared(sets, candidates, Some(bound), &resources.share(3, 4), emit)?;
-    stats.candidates = verified.candidates;
-    stats.pairs = verified.verified;
-    stats.passes += verified.passes;
-    stats.spilled_bytes += verified.spilled_bytes;
+    stats.candidates = task.verify(candidates, &mut stats, emit)?.candidates;
     Ok(stats)
 }
 

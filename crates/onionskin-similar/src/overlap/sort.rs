@@ -9,18 +9,14 @@ use onionskin_store::disk::free_bytes;
 use onionskin_store::sort::{SortParams, Sorter};
 
 use super::groups::Groups;
-use super::{JoinStats, own_least};
-use crate::{Bound, ChunkSets, Resources, SetReader, SharedPair, SimilarError};
+use super::{Emit, JoinStats, Task, own_least};
+use crate::{ChunkSets, SetReader, SharedPair, SimilarError};
 
 /// Bytes of a pair on disk.
 const PAIR_BYTES: u64 = 8;
 
-pub(super) fn join(
-    sets: &ChunkSets,
-    bound: Bound,
-    resources: &Resources,
-    emit: &mut dyn FnMut(SharedPair) -> Result<(), SimilarError>,
-) -> Result<JoinStats, SimilarError> {
+pub(super) fn join(task: Task<'_>, emit: Emit<'_>) -> Result<JoinStats, SimilarError> {
+    let Task { sets, bound, resources, .. } = task;
     let mut stats = JoinStats { passes: 1, ..JoinStats::default() };
     let mut chunks = Sorter::<(u64, DocId)>::new(SortParams::new(&resources.work_dir, resources.memory))?;
     let mut reader = sets.reader();

@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use crate::{SetCursor, SetSource, SimilarError};
 use onionskin_core::{Analyzer, DocId, Recipe};
-use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Source, Tasks, Visitor};
+use onionskin_corpus::{
+    BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Source, Tasks, Visitor,
+};
 use onionskin_store::table::{Batch, BatchReader, document};
 use onionskin_store::{Atlas, TableError, cancel};
 
@@ -309,4 +311,14 @@ impl Visitor for Picker<'_> {
     }
 
     fn skipped(&mut self, _: SkipReason) {}
+
+    fn failed(&mut self, failure: InputFailure) {
+        if self.failure.is_none() {
+            self.failure = Some(SimilarError::Input {
+                input: self.name.to_owned(),
+                reason: format!("at byte {}: {}", failure.byte, failure.detail),
+                hint: HINT.to_owned(),
+            });
+        }
+    }
 }

@@ -9,6 +9,7 @@ use onionskin_testkit::naive::{line_chunks, naive_overlap, naive_pairs, shingles
 use onionskin_testkit::{Composer, Preset, Web, WebSpec};
 
 use super::*;
+use crate::candidates::PAIRS_PER_DOCUMENT;
 use onionskin_scan::testing::CancelAfter;
 use onionskin_scan::{ScanParams, scan};
 use onionskin_store::{Event, Quiet};
@@ -208,15 +209,8 @@ fn a_search_stops_when_it_is_told_and_goes_on() {
     params.clustering = Clustering::Transitive;
     similar(&params, &Quiet).unwrap();
     params.clustering = Clustering::Centred;
-    let mut stops = 0;
-    for patience in 0..9 {
-        match CancelAfter::events(patience, |progress| similar(&params, progress)) {
-            Ok(_) => break,
-            Err(error) => assert!(error.to_string().starts_with("stopped on request"), "{error}"),
-        }
-        stops += 1;
-    }
-    assert!((2..9).contains(&stops), "{stops} stops");
+    let stops = CancelAfter::until_done(9, |progress| similar(&params, progress));
+    assert!(stops >= 2, "{stops} stops");
     assert!(made.tables() == expected);
 }
 
@@ -243,7 +237,8 @@ fn crowds_blanks_and_templates() {
     params.search = Search::Resemblance { threshold: 0.75, filter: None, exact: false };
     let summary = similar(&params, &Quiet).unwrap();
     assert!(summary.clusters.largest >= 1200, "{summary:?}");
-    assert!(summary.verified.candidates < 3000 * 40);
+    // The crowd alone has over a million pairs, which meet in many buckets.
+    assert!(summary.candidates.met < 3000 * PAIRS_PER_DOCUMENT, "{summary:?}");
     assert_eq!(summary.recall.unwrap().connected.unwrap().value, 1.0);
 
     let blank = made(Preset::Blank, 3000);
@@ -306,20 +301,8 @@ fn revisits_follow_their_payload_and_never_lead() {
 fn texts_read_again_give_the_same_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let web = Web::new(&WebSpec::of(Preset::Demo, 600, 9)).unwrap();
-    let third = web.n_pages() / 3;
     let path = |name: &str| folder.path().join(name);
-    let mut progress = |_: u64, _: u64| {};
-    let options = onionskin_testkit::WarcOptions { gzip: true, ..Default::default() };
-    web.write_warc(&mut fs::File::create(path("a.warc.gz")).unwrap(), 0..third, options, &mut progress)
-        .unwrap();
-    web.write_jsonl(&mut fs::File::create(path("b.jsonl")).unwrap(), third..2 * third, &mut progress)
-        .unwrap();
-    let mut composer = Composer::new(&web);
-    fs::create_dir(path("c")).unwrap();
-    for page in 2 * third..web.n_pages() {
-        fs::write(path("c").join(format!("{page:05}.txt")), composer.text(page)).unwrap();
-    }
-    let inputs = ["a.warc.gz", "b.jsonl", "c"].map(|input| path(input).display().to_string());
+    let inputs = web.write_three_shapes(folder.path()).unwrap().map(|input| input.display().to_string());
     let search = |recipe: &str, name: &str| {
         let mut params = ScanParams::new(inputs.to_vec(), path(name));
         params.recipe = recipe.parse().unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::stage::StageName;
 use crate::staging::{StageParams, Staging};
-use crate::table::{IdPairsWriter, PartParams, PartWriter};
+use crate::table::{IdPairsWriter, Method, PairRow, PartParams, PartWriter};
 use onionskin_core::DocId;
 use serde_json::json;
 
@@ -110,12 +110,19 @@ fn files_of_another_program_are_adopted() {
     let params = PartParams { table: Table::Links, recipe: String::new() };
     let mut writer =
         IdPairsWriter::new(PartWriter::create(&Disk, &folder.join("part-7-spark.parquet"), &params).unwrap());
-    writer.push(DocId(1), DocId(2)).unwrap();
+    writer.push(DocId(1000), DocId(2)).unwrap();
     writer.finish(true).unwrap();
     fs::write(folder.join("_SUCCESS"), "").unwrap();
     atlas.adopt(&Table::Links).unwrap();
     assert_eq!(atlas.table(&TableName::Links).unwrap().rows, 1001);
     assert!(atlas.verify(VerifyDepth::Rows).is_whole());
+    let mut writer =
+        IdPairsWriter::new(PartWriter::create(&Disk, &folder.join("y.parquet"), &params).unwrap());
+    writer.push(DocId(1), DocId(2)).unwrap();
+    writer.finish(true).unwrap();
+    let error = atlas.adopt(&Table::Links).unwrap_err().to_string();
+    assert!(error.contains("y.parquet, row 0: column \"src\": out of order"), "{error}");
+    fs::remove_file(folder.join("y.parquet")).unwrap();
     fs::write(folder.join("z.parquet"), "junk").unwrap();
     assert!(atlas.adopt(&Table::Links).unwrap_err().to_string().contains("z.parquet"));
 }
@@ -139,4 +146,45 @@ fn a_damaged_file_is_not_read() {
     assert!(Atlas::open(atlas.dir()).unwrap().links().unwrap_err().to_string().contains("bytes long"));
     fs::write(&links, &sound).unwrap();
     assert!(Atlas::open(atlas.dir()).unwrap().links().is_ok());
+}
+
+/// A second error in another file is found as well, and one in a word as one in a number.
+#[test]
+fn every_file_is_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    let params = StageParams::new(StageName::Similar, json!({}), "w4", vec![Table::Pairs]);
+    let (mut staging, _) = Staging::open(dir.path().join("a"), params).unwrap();
+    for a in 0..4 {
+        let (a, b, method) = (DocId(a), DocId(9), Method::Exact);
+        let (resemblance, containment_a, containment_b) = (1.0, 1.0, 1.0);
+        let row = PairRow { a, b, shared: 1, resemblance, containment_a, containment_b, method };
+        staging.pairs().unwrap().push(&row).unwrap();
+        staging.commit(json!(null)).unwrap();
+    }
+    let mut atlas = staging.publish(|_| ()).unwrap();
+    assert!(atlas.verify(VerifyDepth::Rows).is_whole());
+    let part = |nth: u32| atlas.dir().join(format!("pairs/part-{nth:05}.parquet"));
+    // The third stands in the place of the first, too, and has another word in its own.
+    let third = fs::read(part(2)).unwrap();
+    let place = third.windows(5).position(|word| word == b"exact").unwrap();
+    let mut other = third.clone();
+    other[place..place + 5].copy_from_slice(b"exalt");
+    fs::write(part(0), &third).unwrap();
+    fs::write(part(2), &other).unwrap();
+    let paths: Vec<PathBuf> = (0..4).map(part).collect();
+    let update = atlas.update(|manifest| {
+        let entry = manifest.tables.get_mut(&TableName::Pairs).unwrap();
+        for (file, path) in entry.files.iter_mut().zip(&paths) {
+            (file.xxh3, file.bytes) = checksum_file(path).unwrap();
+        }
+    });
+    update.unwrap();
+    assert!(atlas.verify(VerifyDepth::Checksums).is_whole());
+    let report = atlas.verify(VerifyDepth::Rows);
+    let found: Vec<_> =
+        report.damage.iter().map(|damage| (damage.file.as_str(), damage.problem.as_str())).collect();
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_eq!(found[0], ("pairs/part-00001.parquet", "row 0: column \"a\": out of order"));
+    assert_eq!(found[1].0, "pairs/part-00002.parquet");
+    assert_eq!(report.stage_to_repeat(), Some(StageName::Similar));
 }

@@ -82,6 +82,48 @@ fn a_cut_off_manifest_is_a_clear_error() {
     }
 }
 
+/// A digit of a manifest that had changed gave another threshold, or another number of rows.
+#[test]
+fn every_change_of_a_written_manifest_is_found() {
+    let bytes = sample().to_sealed_bytes().unwrap();
+    assert_eq!(Manifest::parse(&bytes).unwrap(), sample());
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    assert!(
+        text.starts_with(
+            std::str::from_utf8(&sample().to_bytes().unwrap()).unwrap().trim_end_matches("\n}\n")
+        )
+    );
+    assert!(serde_json::from_str::<Value>(&text).unwrap()[CHECKSUM].is_string());
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << bit;
+            // What was flipped in the key of the checksum is not in what it is a checksum of.
+            if let Ok(mut found) = Manifest::parse(&changed) {
+                assert!(at > text.find(CHECKSUM).unwrap() - 2, "bit {bit} of byte {at}");
+                found.more.clear();
+                assert_eq!(found, sample());
+            }
+        }
+    }
+    let edited = text.replace("  \"seed\": 18446744073709551615", "  \"seed\": 1");
+    let error = Manifest::parse(edited.as_bytes()).unwrap_err();
+    assert!(matches!(error, ManifestError::Checksum), "{error}");
+    // In another layout, a checksum cannot be compared.
+    let mut value: Value = serde_json::from_str(&text).unwrap();
+    assert!(matches!(Manifest::parse(value.to_string().as_bytes()), Err(ManifestError::Checksum)));
+    value.as_object_mut().unwrap().remove(CHECKSUM);
+    assert_eq!(Manifest::parse(value.to_string().as_bytes()).unwrap(), sample());
+}
+
+#[test]
+fn more_rows_than_fit_a_file_are_refused() {
+    let mut manifest = sample();
+    let entry = manifest.tables.get_mut(&TableName::Links).unwrap();
+    (entry.rows, entry.files[0].rows) = (1 << 40, 1 << 40);
+    assert!(matches!(manifest.validate(), Err(ManifestError::TooManyRows { .. })));
+}
+
 #[test]
 fn a_newer_format_is_a_clear_error() {
     let text = r#"{"format_version": 7, "something": "else"}"#;

@@ -1,69 +1,138 @@
-//! Names of tables, as manifests and journals spell them.
+//! The tables, and their names as manifests and journals spell them.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{ChunkingName, LevelName, Table};
+use super::{ChunkingName, LevelName};
 
-/// The name of a table.
-///
-/// ```
-/// use onionskin_store::TableName;
-/// assert_eq!(TableName::from("chunks.w4").to_string(), "chunks.w4");
-/// assert_eq!(TableName::from("pairs"), TableName::Pairs);
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum TableName {
-    /// One row per document.
-    Documents,
-    /// One row per site.
-    Sites,
-    /// Links between documents.
-    Links,
-    /// Chunks of one chunking.
-    Chunks(ChunkingName),
-    /// One sketch per document.
-    Sketches,
-    /// The features of each document.
-    Features,
-    /// The duplicates at one level.
-    Copies(LevelName),
-    /// Similar documents.
-    Pairs,
-    /// Clusters of similar documents.
-    Clusters,
-    /// One row per cluster.
-    ClusterStats,
-    /// Replicas of collections.
-    Collections,
-    /// The pages of each replica.
-    CollectionPages,
-    /// One row per collection.
-    CollectionGroups,
-    /// URL normalisation rules.
-    UrlRules,
-    /// A table that this version does not know.
-    Other(String),
+/// Declares the tables and their names: those before and those after the families, of which there
+/// is one table for each chunking or level, or whose lists have a length.
+macro_rules! tables {
+    (
+        { $($(#[$doc:meta])* $table:ident => $word:literal,)+ }
+        { $($(#[$more_doc:meta])* $more:ident => $more_word:literal,)+ }
+    ) => {
+        /// A table of the atlas.
+        ///
+        /// ```
+        /// use onionskin_store::Table;
+        /// let table = Table::chunks("w4").unwrap();
+        /// assert_eq!(table.to_string(), "chunks.w4");
+        /// assert_eq!(table.folder(), "chunks/w4");
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Table {
+            $($(#[$doc])* $table,)+
+            /// Fingerprints of the chunks of each document, one table per chunking.
+            Chunks(ChunkingName),
+            /// One sketch per document.
+            Sketches {
+                /// Minima in a sketch.
+                len: u32,
+            },
+            /// The features of each document.
+            Features {
+                /// Features of a document.
+                len: u32,
+            },
+            /// The duplicates at one level of resemblance, each with what it is a duplicate of.
+            /// One table per level.
+            Copies(LevelName),
+            $($(#[$more_doc])* $more,)+
+        }
+
+        /// The name of a table.
+        ///
+        /// ```
+        /// use onionskin_store::TableName;
+        /// assert_eq!(TableName::from("chunks.w4").to_string(), "chunks.w4");
+        /// assert_eq!(TableName::from("pairs"), TableName::Pairs);
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum TableName {
+            $($(#[$doc])* $table,)+
+            /// Chunks of one chunking.
+            Chunks(ChunkingName),
+            /// One sketch per document.
+            Sketches,
+            /// The features of each document.
+            Features,
+            /// The duplicates at one level.
+            Copies(LevelName),
+            $($(#[$more_doc])* $more,)+
+            /// A table that this version does not know.
+            Other(String),
+        }
+
+        /// The names that are one word.
+        const WORDS: &[(&str, TableName)] = &[
+            $(($word, TableName::$table),)+
+            ("sketches", TableName::Sketches),
+            ("features", TableName::Features),
+            $(($more_word, TableName::$more),)+
+        ];
+
+        impl TableName {
+            /// The table, for reading: the length of lists is the file's to say. `None` for an
+            /// unknown one.
+            pub fn table(&self) -> Option<Table> {
+                Some(match self {
+                    $(TableName::$table => Table::$table,)+
+                    TableName::Chunks(chunking) => Table::Chunks(chunking.clone()),
+                    TableName::Sketches => Table::Sketches { len: 1 },
+                    TableName::Features => Table::Features { len: 1 },
+                    TableName::Copies(level) => Table::Copies(level.clone()),
+                    $(TableName::$more => Table::$more,)+
+                    TableName::Other(_) => return None,
+                })
+            }
+        }
+
+        impl From<&Table> for TableName {
+            fn from(table: &Table) -> TableName {
+                match table {
+                    $(Table::$table => TableName::$table,)+
+                    Table::Chunks(chunking) => TableName::Chunks(chunking.clone()),
+                    Table::Sketches { .. } => TableName::Sketches,
+                    Table::Features { .. } => TableName::Features,
+                    Table::Copies(level) => TableName::Copies(level.clone()),
+                    $(Table::$more => TableName::$more,)+
+                }
+            }
+        }
+    };
 }
 
-/// The names that are one word.
-const WORDS: [(&str, TableName); 12] = [
-    ("documents", TableName::Documents),
-    ("sites", TableName::Sites),
-    ("links", TableName::Links),
-    ("sketches", TableName::Sketches),
-    ("features", TableName::Features),
-    ("pairs", TableName::Pairs),
-    ("clusters", TableName::Clusters),
-    ("cluster_stats", TableName::ClusterStats),
-    ("collections", TableName::Collections),
-    ("collection_pages", TableName::CollectionPages),
-    ("collection_groups", TableName::CollectionGroups),
-    ("url_rules", TableName::UrlRules),
-];
+tables! {
+    {
+        /// One row per document.
+        Documents => "documents",
+        /// One row per site.
+        Sites => "sites",
+        /// Links between documents.
+        Links => "links",
+    }
+    {
+        /// Similar documents, verified.
+        Pairs => "pairs",
+        /// Clusters of similar documents.
+        Clusters => "clusters",
+        /// One row per cluster: how large, how tight, how many sites.
+        ClusterStats => "cluster_stats",
+        /// Replicas of collections.
+        Collections => "collections",
+        /// The pages of each replica.
+        CollectionPages => "collection_pages",
+        /// One row per collection: what it is, how often and why it is copied.
+        CollectionGroups => "collection_groups",
+        /// URL normalisation rules.
+        UrlRules => "url_rules",
+    }
+}
 
 impl TableName {
     /// The prefix of a family of tables, and what follows it: nothing for a table by itself.
@@ -82,51 +151,9 @@ impl TableName {
         first.bytes().chain(second.unwrap_or_default().bytes())
     }
 
-    /// The table, for reading: the length of lists is the file's to say. `None` for an unknown one.
-    pub fn table(&self) -> Option<Table> {
-        Some(match self {
-            TableName::Documents => Table::Documents,
-            TableName::Sites => Table::Sites,
-            TableName::Links => Table::Links,
-            TableName::Chunks(chunking) => Table::Chunks(chunking.clone()),
-            TableName::Sketches => Table::Sketches { len: 1 },
-            TableName::Features => Table::Features { len: 1 },
-            TableName::Copies(level) => Table::Copies(level.clone()),
-            TableName::Pairs => Table::Pairs,
-            TableName::Clusters => Table::Clusters,
-            TableName::ClusterStats => Table::ClusterStats,
-            TableName::Collections => Table::Collections,
-            TableName::CollectionPages => Table::CollectionPages,
-            TableName::CollectionGroups => Table::CollectionGroups,
-            TableName::UrlRules => Table::UrlRules,
-            TableName::Other(_) => return None,
-        })
-    }
-
     /// Directories of tables that are alone in theirs.
     pub(crate) fn directories() -> impl Iterator<Item = &'static str> {
         WORDS.iter().map(|(word, _)| *word)
-    }
-}
-
-impl From<&Table> for TableName {
-    fn from(table: &Table) -> TableName {
-        match table {
-            Table::Documents => TableName::Documents,
-            Table::Sites => TableName::Sites,
-            Table::Links => TableName::Links,
-            Table::Chunks(chunking) => TableName::Chunks(chunking.clone()),
-            Table::Sketches { .. } => TableName::Sketches,
-            Table::Features { .. } => TableName::Features,
-            Table::Copies(level) => TableName::Copies(level.clone()),
-            Table::Pairs => TableName::Pairs,
-            Table::Clusters => TableName::Clusters,
-            Table::ClusterStats => TableName::ClusterStats,
-            Table::Collections => TableName::Collections,
-            Table::CollectionPages => TableName::CollectionPages,
-            Table::CollectionGroups => TableName::CollectionGroups,
-            Table::UrlRules => TableName::UrlRules,
-        }
     }
 }
 

@@ -60,7 +60,7 @@ fn names_and_columns_are_frozen() {
              is_virtual Boolean; role Utf8",
             "collection_groups [collection_groups]: group Int64; kind Utf8; name Utf8; replicas Int64; slots Int64; \
              sites Int64; pages Int64; bytes Int64; duplicate_pages Int64; duplicate_bytes Int64; is_noise Boolean; \
-             evidence Utf8",
+             evidence Utf8; principal_reason? Utf8; principal_evidence? Utf8",
             "url_rules [url_rules]: rule Int64; host? Utf8; kind Utf8; pattern Utf8; support Int64; checked Int64; \
              confidence Float64; example_from Utf8; example_to Utf8",
         ]

@@ -35,11 +35,7 @@ enum Failed {
     Purpose,
 }
 
-impl From<StagingError> for Failed {
-    fn from(error: StagingError) -> Failed {
-        Failed::Staging(Box::new(error))
-    }
-}
+crate::boxed_sources!(Failed: Staging(StagingError));
 
 impl Linking {
     fn new(dir: PathBuf) -> Linking {

@@ -170,37 +170,7 @@ fn check_faults(fault: Fault) {
     assert!(operations > 50, "only {operations} operations were tried");
 }
 
-#[test]
-fn a_full_disk_at_any_operation_loses_nothing() {
-    check_faults(Fault::Full);
-}
-
-#[test]
-fn an_input_output_error_at_any_operation_loses_nothing() {
-    check_faults(Fault::Broken);
-}
-
-#[test]
-fn a_kill_at_any_operation_loses_nothing() {
-    check_faults(Fault::Kill);
-}
-
-#[test]
-fn a_power_cut_at_any_operation_loses_nothing() {
-    check_faults(Fault::PowerCut);
-}
-
-#[test]
-fn a_sync_that_loses_what_was_written_loses_nothing() {
-    check_faults(Fault::LostSync);
-}
-
-#[test]
-fn a_power_cut_that_tears_files_loses_nothing() {
-    for seed in 0..4 {
-        check_faults(Fault::TornCut(seed));
-    }
-}
+crate::fault_tests!(check_faults, tears: 4);
 
 /// The same with an older atlas in the place: it is whole, or gone and replaced, never mixed.
 #[test]
@@ -352,7 +322,7 @@ fn a_stage_extends_an_atlas_and_replaces_only_its_own_tables() {
     };
     let (mut staging, _) = Staging::open(&atlas, extend(false)).unwrap();
     let row = ClusterRow {
-        cluster: ClusterId(1),
+        cluster: ClusterId(0),
         doc: DocId(2),
         is_centre: true,
         resemblance_to_centre: 1.0,

@@ -7,27 +7,17 @@ use onionskin_core::{CollectionId, DocId, Packed, ReplicaId, RuleId, SiteId, Slo
 use serde::Serialize;
 
 use super::TableError;
-use super::row::{BATCH, Cell, Row, RowReader, RowWriter, Selection, rows};
+use super::row::{BATCH, Cell, Row, Selection, handles, rows};
 use super::typed::Columns;
-use super::words::{CollectionKind, Newer, Role};
+use super::words::{CollectionKind, Newer, PrincipalReason, Role};
 use crate::schema::Table;
 
-/// Writes `collections`.
-pub type CollectionsWriter = RowWriter<CollectionRow>;
-/// Reads `collections`.
-pub type CollectionsReader = RowReader<CollectionRow>;
-/// Writes `collection_pages`.
-pub type CollectionPagesWriter = RowWriter<CollectionPageRow>;
-/// Reads `collection_pages`.
-pub type CollectionPagesReader = RowReader<CollectionPageRow>;
-/// Writes `collection_groups`.
-pub type CollectionGroupsWriter = RowWriter<CollectionGroupRow>;
-/// Reads `collection_groups`.
-pub type CollectionGroupsReader = RowReader<CollectionGroupRow>;
-/// Writes `url_rules`.
-pub type UrlRulesWriter = RowWriter<UrlRuleRow>;
-/// Reads `url_rules`.
-pub type UrlRulesReader = RowReader<UrlRuleRow>;
+handles! {
+    "collections": CollectionsWriter, CollectionsReader of CollectionRow;
+    "collection_pages": CollectionPagesWriter, CollectionPagesReader of CollectionPageRow;
+    "collection_groups": CollectionGroupsWriter, CollectionGroupsReader of CollectionGroupRow;
+    "url_rules": UrlRulesWriter, UrlRulesReader of UrlRuleRow;
+}
 
 rows! {
     Collections by group: CollectionId, replica: ReplicaId in batches of BATCH:
@@ -126,6 +116,11 @@ rows! {
         is_noise: bool,
         /// What the kind was told by.
         evidence: String,
+        /// What the principal was chosen by; `None` in atlases that do not say.
+        #[cfg_attr(feature = "openapi", schema(value_type = Option<String>))]
+        principal_reason: Option<PrincipalReason>,
+        /// The same in words, with numbers.
+        principal_evidence: Option<String>,
     }
 
     UrlRules by rule: RuleId in batches of BATCH:

@@ -16,7 +16,7 @@ use parquet::schema::types::ColumnPath;
 use super::{PartMeta, TableError};
 use crate::disk::IoError;
 use crate::manifest::FORMAT_VERSION;
-use crate::schema::{Layout, Table};
+use crate::schema::{Column, Layout, Table};
 use crate::storage::{Sink, Storage};
 
 /// Key of the format version in the metadata of every file.
@@ -95,6 +95,11 @@ impl PartWriter {
         Ok(())
     }
 
+    /// Writes out the rows that are in memory, as a row group of their own.
+    pub fn end_row_group(&mut self) -> Result<(), TableError> {
+        self.writer.flush().map_err(|e| encode_error(e, &self.table, &self.path))
+    }
+
     /// Writes the footer; with `sync`, returns when the file is on the disk.
     pub fn finish(mut self, sync: bool) -> Result<PartMeta, TableError> {
         let failed = |e, writer: &PartWriter| encode_error(e, &writer.table, &writer.path);
@@ -135,7 +140,7 @@ fn properties(params: &PartParams) -> WriterProperties {
     let sorting = table
         .sorted_by()
         .iter()
-        .filter_map(|name| columns.iter().position(|(field, _)| field.name() == name))
+        .filter_map(|name| columns.iter().position(|column| column.field.name() == name))
         .map(|index| SortingColumn { column_idx: index as i32, descending: false, nulls_first: false })
         .collect::<Vec<_>>();
     let entry = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
@@ -157,7 +162,7 @@ fn properties(params: &PartParams) -> WriterProperties {
             entry(TABLE_KEY, table.to_string()),
             entry(RECIPE_KEY, params.recipe.clone()),
         ]));
-    for (field, layout) in &columns {
+    for Column { field, layout, .. } in &columns {
         let path = match field.data_type() {
             DataType::FixedSizeList(..) => {
                 ColumnPath::new(vec![field.name().clone(), "list".to_owned(), "element".to_owned()])

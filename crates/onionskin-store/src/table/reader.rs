@@ -1,9 +1,10 @@
 //! Batches of a table, over all its files, with the columns and types of the schema whatever
 //! program wrote them.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -16,12 +17,11 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use parquet::file::reader::Length;
 use parquet::file::statistics::Statistics;
 
+use super::checks::{Checks, Known, RowNumbers, Spot};
 use super::{Input, TableError, ValueProblem};
 use crate::cancel;
-use crate::schema::{self, Fit, MAX_LIST_LEN, Table, fit};
-
-/// No writer packs more values into a byte: a page holds at most 64 Ki of them, and has a header.
-const MAX_VALUES_PER_BYTE: u64 = 64 << 10;
+use crate::manifest::MAX_VALUES_PER_BYTE;
+use crate::schema::{self, Column, Fit, MAX_LIST_LEN, Table, fit};
 
 /// Reads a table batch by batch, in the order of its files.
 ///
@@ -35,6 +35,8 @@ pub struct TableReader {
     within: Option<(&'static str, RangeInclusive<i64>)>,
     batch_rows: usize,
     current: Option<Open>,
+    /// Made with the first file.
+    checks: Option<Checks>,
     failed: bool,
 }
 
@@ -42,6 +44,10 @@ pub struct TableReader {
 struct Open {
     name: String,
     reader: ParquetRecordBatchReader,
+    rows: RowNumbers,
+    /// Rows of the batch that was handed out last.
+    handed_out: usize,
+    known: Option<Known>,
 }
 
 impl TableReader {
@@ -55,6 +61,7 @@ impl TableReader {
             within: None,
             batch_rows: 8 << 10,
             current: None,
+            checks: None,
             failed: false,
         }
     }
@@ -101,10 +108,21 @@ impl TableReader {
         }
     }
 
+    /// Files that were not opened yet.
+    pub(crate) fn files_left(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// The row of the file that a row of the last batch is.
+    pub(crate) fn row_in_file(&self, row: usize) -> Option<u64> {
+        self.current.as_ref().map(|open| open.rows.in_file(row))
+    }
+
     fn advance(&mut self) -> Result<Option<RecordBatch>, TableError> {
         cancel::check()?;
         loop {
             if let Some(open) = &mut self.current {
+                open.rows.advance(std::mem::take(&mut open.handed_out));
                 let next = guarded(&self.table, &open.name, || open.reader.next().transpose())?;
                 if let Some(batch) = next {
                     if batch.num_rows() == 0 {
@@ -112,12 +130,30 @@ impl TableReader {
                     }
                     let (table, name) = (&self.table, open.name.as_str());
                     let columns = self.columns.as_deref();
-                    return catch(table, name, || normalise(&batch, table, columns, name)).map(Some);
+                    let fitted = catch(table, name, || normalise(&batch, table, columns, name));
+                    let batch = fitted.map_err(|error| error.in_file(|row| Some(open.rows.in_file(row))))?;
+                    if let Some(checks) = &mut self.checks {
+                        let (rows, known) = (&open.rows, open.known.as_ref());
+                        checks.check(&batch, &Spot { table, file: name, rows, known })?;
+                    }
+                    open.handed_out = batch.num_rows();
+                    return Ok(Some(batch));
+                }
+                let is_whole = self.inputs.is_empty() && self.within.is_none();
+                if let Some(checks) = self.checks.as_ref().filter(|_| is_whole) {
+                    let Open { name, rows, known, .. } = &*open;
+                    checks.finish(&Spot { table: &self.table, file: name, rows, known: known.as_ref() })?;
                 }
                 self.current = None;
             }
             let Some(input) = self.inputs.pop_front() else { return Ok(None) };
             self.current = Some(self.open(&input)?);
+            if self.checks.is_none() {
+                let columns = self.columns.as_deref();
+                let is_read =
+                    |name: &str| columns.is_none_or(|columns| columns.iter().any(|column| column == name));
+                self.checks = Some(Checks::new(&self.table, is_read));
+            }
         }
     }
 
@@ -126,31 +162,18 @@ impl TableReader {
         let source = input.open()?;
         let file_bytes = source.len();
         let builder = guarded(&self.table, &name, || ParquetRecordBatchReaderBuilder::try_new(source))?;
-        // The decoder finds row groups by the counts in the footer; a negative count would go
-        // around as a huge one.
-        let groups = builder.metadata().row_groups();
-        if groups
-            .iter()
-            .any(|group| group.num_rows() < 0 || group.columns().iter().any(|c| c.num_values() < 0))
-        {
-            let reason = "a row group with a negative number of rows".to_owned();
-            return Err(TableError::Damaged { table: self.table.to_string(), file: name, reason });
-        }
-        // Equal values pack to nearly nothing, so a damaged count of a few bytes can keep a decoder
-        // busy for minutes.
-        let values = groups.iter().flat_map(|group| group.columns().iter().map(|column| column.num_values()));
-        let rows = groups.iter().map(|group| group.num_rows());
-        let most = values.chain(rows).fold(0, |sum: u64, count| sum.saturating_add(count.cast_unsigned()));
-        if most > file_bytes.saturating_mul(MAX_VALUES_PER_BYTE) {
-            let reason = format!("{most} values in {file_bytes} bytes");
-            return Err(TableError::Damaged { table: self.table.to_string(), file: name, reason });
-        }
+        let known = input.known();
+        ensure_plausible(builder.metadata(), file_bytes, known.as_ref())
+            .map_err(|reason| TableError::damaged(&self.table, &name, reason))?;
         let indices = schema::check(builder.schema(), &self.table, &name)?;
         let wanted = self.table.columns();
-        let roots =
-            indices.iter().zip(&wanted).filter(|(_, (field, _))| self.wants(field)).map(|(index, _)| *index);
+        let wanted = indices.iter().zip(&wanted).filter(|(_, of)| self.wants(&of.field));
+        let roots = wanted.filter_map(|(index, _)| *index);
         let mask = ProjectionMask::roots(builder.parquet_schema(), roots);
         let wanted_groups = self.row_groups(builder.metadata());
+        let groups = builder.metadata().row_groups().iter().map(|group| group.num_rows().cast_unsigned());
+        let is_read = |at| wanted_groups.as_ref().is_none_or(|wanted| wanted.binary_search(&at).is_ok());
+        let rows = RowNumbers::new(groups.enumerate().map(|(at, rows)| (rows, is_read(at))));
         let reader = guarded(&self.table, &name, || {
             let builder = builder.with_batch_size(self.batch_rows).with_projection(mask);
             match wanted_groups {
@@ -158,7 +181,7 @@ impl TableReader {
                 None => builder.build(),
             }
         })?;
-        Ok(Open { name, reader })
+        Ok(Open { name, reader, rows, handed_out: 0, known })
     }
 
     /// The row groups that may have a wanted value; `None` for all.
@@ -189,6 +212,34 @@ impl std::fmt::Debug for TableReader {
     }
 }
 
+/// Says what is wrong with the counts of a footer.
+fn ensure_plausible(
+    metadata: &ParquetMetaData,
+    file_bytes: u64,
+    known: Option<&Known>,
+) -> Result<(), String> {
+    // The decoder finds row groups by the counts in the footer; a negative count would go around as
+    // a huge one.
+    let groups = metadata.row_groups();
+    if groups.iter().any(|group| group.num_rows() < 0 || group.columns().iter().any(|c| c.num_values() < 0)) {
+        return Err("a row group with a negative number of rows".to_owned());
+    }
+    // Equal values pack to nearly nothing, so a damaged count of a few bytes can keep a decoder
+    // busy for minutes.
+    let values = groups.iter().flat_map(|group| group.columns().iter().map(|column| column.num_values()));
+    let rows = groups.iter().map(|group| group.num_rows());
+    let most = values.chain(rows).fold(0, |sum: u64, count| sum.saturating_add(count.cast_unsigned()));
+    if most > file_bytes.saturating_mul(MAX_VALUES_PER_BYTE) {
+        return Err(format!("{most} values in {file_bytes} bytes"));
+    }
+    // The manifest says how much memory is needed.
+    let rows = groups.iter().fold(0, |sum: u64, group| sum.saturating_add(group.num_rows().cast_unsigned()));
+    match known {
+        Some(known) if known.rows != rows => Err(format!("{rows} rows, should be {}", known.rows)),
+        _ => Ok(()),
+    }
+}
+
 /// The least and the largest integer of a column in a row group, where the file says.
 fn bounds(chunk: &ColumnChunkMetaData) -> Option<(i64, i64)> {
     match chunk.statistics()? {
@@ -204,13 +255,25 @@ pub(super) fn guarded<T, E: std::fmt::Display>(
     file: &str,
     step: impl FnOnce() -> Result<T, E>,
 ) -> Result<T, TableError> {
-    catch(table, file, || {
-        step().map_err(|e| TableError::Damaged {
-            table: table.to_string(),
-            file: file.to_owned(),
-            reason: e.to_string(),
-        })
-    })
+    catch(table, file, || step().map_err(|e| TableError::damaged(table, file, e.to_string())))
+}
+
+thread_local! {
+    /// Whether this thread is in a decoder whose panics are caught.
+    static IS_DECODING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Keeps the panics of decoders off stderr: they are caught and become errors that say more. Other
+/// panics are shown as before. For programs, which call it once at their start.
+pub fn hush_decoders() {
+    let shown = take_hook();
+    set_hook(Box::new(move |info| {
+        if IS_DECODING.get() {
+            tracing::debug!(%info, "a decoder gave up");
+        } else {
+            shown(info);
+        }
+    }));
 }
 
 fn catch<T>(
@@ -219,14 +282,16 @@ fn catch<T>(
     step: impl FnOnce() -> Result<T, TableError>,
 ) -> Result<T, TableError> {
     // A reader is not used again after a panic: `failed` is set on every error.
-    catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|panic| {
+    IS_DECODING.set(true);
+    let done = catch_unwind(AssertUnwindSafe(step));
+    IS_DECODING.set(false);
+    done.unwrap_or_else(|panic| {
         let said = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        let reason = format!("the decoder gave up: {said}");
-        Err(TableError::Damaged { table: table.to_string(), file: file.to_owned(), reason })
+        Err(TableError::damaged(table, file, format!("the decoder gave up: {said}")))
     })
 }
 
@@ -238,26 +303,27 @@ fn normalise(
 ) -> Result<RecordBatch, TableError> {
     let mut fields = Vec::new();
     let mut arrays = Vec::new();
-    for (wanted, _) in table.columns() {
+    for Column { field: wanted, .. } in table.columns() {
         if columns.is_some_and(|columns| !columns.contains(wanted.name())) {
             continue;
         }
         let at = Place { table, file, column: wanted.name() };
-        let Some(found) = batch.column_by_name(wanted.name()) else {
-            return Err(at.damaged("a column is gone"));
+        let array = match batch.column_by_name(wanted.name()) {
+            Some(found) => fit_column(found, wanted.data_type(), &at)?,
+            None if table.is_later(wanted.name()) => {
+                arrow_array::new_null_array(wanted.data_type(), batch.num_rows())
+            }
+            None => return Err(at.damaged("a column is gone")),
         };
-        let array = fit_column(found, wanted.data_type(), &at)?;
         if !wanted.is_nullable() && array.null_count() > 0 {
-            return Err(at.wrong(ValueProblem::Null));
+            let row = (0..array.len()).find(|row| array.is_null(*row));
+            return Err(at.wrong_at(row.map(|row| row as u64), ValueProblem::Null));
         }
         fields.push(Field::new(wanted.name(), array.data_type().clone(), wanted.is_nullable()));
         arrays.push(array);
     }
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays).map_err(|e| TableError::Damaged {
-        table: table.to_string(),
-        file: file.to_owned(),
-        reason: e.to_string(),
-    })
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+        .map_err(|e| TableError::damaged(table, file, e.to_string()))
 }
 
 /// Where in a table we are, for error messages.
@@ -269,17 +335,21 @@ pub(super) struct Place<'a> {
 
 impl Place<'_> {
     pub(super) fn wrong(&self, problem: ValueProblem) -> TableError {
+        self.wrong_at(None, problem)
+    }
+
+    pub(super) fn wrong_at(&self, row: Option<u64>, problem: ValueProblem) -> TableError {
         TableError::Value {
             table: self.table.to_string(),
             file: self.file.to_owned(),
+            row,
             column: self.column.to_owned(),
             problem,
         }
     }
 
     pub(super) fn damaged(&self, reason: &str) -> TableError {
-        let reason = format!("column {:?}: {reason}", self.column);
-        TableError::Damaged { table: self.table.to_string(), file: self.file.to_owned(), reason }
+        TableError::damaged(self.table, self.file, format!("column {:?}: {reason}", self.column))
     }
 }
 

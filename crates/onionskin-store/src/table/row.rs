@@ -5,7 +5,8 @@
 //! [`RowWriter`] needs to gather rows in columns, and what a [`RowReader`] or [`BatchReader`]
 //! needs to give them back.
 //!
-//! Values are checked once for a whole batch, so that taking a row out of one cannot fail.
+//! A [`TableReader`] checks the values of a whole batch by the rules of the schema, so that taking
+//! a row out of one cannot fail.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -21,6 +22,8 @@ use arrow_array::{
 use arrow_buffer::NullBufferBuilder;
 use onionskin_core::{ClusterId, CollectionId, DocId, Id, Packed, ReplicaId, RuleId, SiteId, SlotId};
 
+use super::mirror::{CollectionGroupRow, CollectionPageRow, CollectionRow};
+use super::similar::{ClusterRow, PairRow};
 use super::typed::Columns;
 use super::writers::{out_of_order, signed, write_columns};
 use super::{Input, PartMeta, PartWriter, TableError, TableReader, ValueProblem};
@@ -52,31 +55,42 @@ pub trait Cell: 'static {
     fn value(array: &Self::Array, row: usize) -> Self::Value<'_>;
 }
 
-macro_rules! id_cells {
-    ($($id:ident),+) => {$(
-        impl Cell for $id {
-            type Value<'a> = $id;
-            type Builder = Vec<i64>;
-            type Array = Int64Array;
+/// A cell whose values wait in a vector: what is stored for a value, how a column is checked, and
+/// the value for what is stored.
+macro_rules! plain_cell {
+    (
+        $({$($of:tt)+})? $cell:ty, $value:ty, $stored:ty => $array:ty:
+        $store:expr, $decode:expr, $restore:expr
+    ) => {
+        impl $(<$($of)+>)? Cell for $cell {
+            type Value<'a> = $value;
+            type Builder = Vec<$stored>;
+            type Array = $array;
 
-            fn builder() -> Vec<i64> {
+            fn builder() -> Vec<$stored> {
                 Vec::new()
             }
             #[inline]
-            fn append(builder: &mut Vec<i64>, value: &$id) {
-                builder.push(i64::from(*value));
+            fn append(builder: &mut Vec<$stored>, value: &$value) {
+                builder.push($store(*value));
             }
-            fn finish(builder: &mut Vec<i64>) -> ArrayRef {
-                Arc::new(Int64Array::from(std::mem::take(builder)))
+            fn finish(builder: &mut Vec<$stored>) -> ArrayRef {
+                Arc::new(<$array>::from(std::mem::take(builder)))
             }
-            fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-                columns.ids(name)
+            fn decode(columns: &Columns<'_>, name: &str) -> Result<$array, TableError> {
+                $decode(columns, name)
             }
             #[inline]
-            fn value(array: &Int64Array, row: usize) -> $id {
-                $id(array.value(row) as u32)
+            fn value(array: &$array, row: usize) -> $value {
+                $restore(array.value(row))
             }
         }
+    };
+}
+
+macro_rules! id_cells {
+    ($($id:ident),+) => {$(
+        plain_cell!($id, $id, i64 => Int64Array: i64::from, Columns::integers, |id: i64| $id(id as u32));
 
         impl Cell for Option<$id> {
             type Value<'a> = Option<$id>;
@@ -94,7 +108,7 @@ macro_rules! id_cells {
                 Arc::new(builder.finish())
             }
             fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-                columns.ids(name)
+                columns.integers(name)
             }
             #[inline]
             fn value(array: &Int64Array, row: usize) -> Option<$id> {
@@ -105,107 +119,28 @@ macro_rules! id_cells {
 }
 id_cells!(DocId, SiteId, ClusterId, CollectionId, ReplicaId, SlotId, RuleId);
 
-/// An id in a column that has no nulls: none is the number that [`Packed`] has for it.
-impl<I: Id> Cell for Packed<I> {
-    type Value<'a> = Option<I>;
-    type Builder = Vec<i64>;
-    type Array = Int64Array;
+// An id in a column that has no nulls: none is the number that `Packed` has for it.
+plain_cell!(
+    {I: Id} Packed<I>, Option<I>, i64 => Int64Array:
+    |id: Option<I>| i64::from(Packed::from(id).bits()),
+    Columns::integers,
+    |bits: i64| Packed::from_bits(bits as u32).get()
+);
 
-    fn builder() -> Vec<i64> {
-        Vec::new()
-    }
-    #[inline]
-    fn append(builder: &mut Vec<i64>, value: &Option<I>) {
-        builder.push(i64::from(Packed::from(*value).bits()));
-    }
-    fn finish(builder: &mut Vec<i64>) -> ArrayRef {
-        Arc::new(Int64Array::from(std::mem::take(builder)))
-    }
-    fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-        columns.ids(name)
-    }
-    #[inline]
-    fn value(array: &Int64Array, row: usize) -> Option<I> {
-        Packed::from_bits(array.value(row) as u32).get()
-    }
+// A size, a number of things or an offset.
+plain_cell!(u64, u64, i64 => Int64Array: signed, Columns::integers, |size: i64| size as u64);
+
+// A number from 0 to 1.
+plain_cell!(f64, f64, f64 => Float64Array: std::convert::identity, shares, std::convert::identity);
+
+fn shares(columns: &Columns<'_>, name: &str) -> Result<Float64Array, TableError> {
+    columns.typed(name, |array| array.as_primitive_opt::<Float64Type>())
 }
 
-/// A size, a number of things or an offset.
-impl Cell for u64 {
-    type Value<'a> = u64;
-    type Builder = Vec<i64>;
-    type Array = Int64Array;
+plain_cell!(bool, bool, bool => BooleanArray: std::convert::identity, flags, std::convert::identity);
 
-    fn builder() -> Vec<i64> {
-        Vec::new()
-    }
-    #[inline]
-    fn append(builder: &mut Vec<i64>, value: &u64) {
-        builder.push(signed(*value));
-    }
-    fn finish(builder: &mut Vec<i64>) -> ArrayRef {
-        Arc::new(Int64Array::from(std::mem::take(builder)))
-    }
-    fn decode(columns: &Columns<'_>, name: &str) -> Result<Int64Array, TableError> {
-        columns.sizes(name)
-    }
-    #[inline]
-    fn value(array: &Int64Array, row: usize) -> u64 {
-        array.value(row) as u64
-    }
-}
-
-/// A number from 0 to 1.
-impl Cell for f64 {
-    type Value<'a> = f64;
-    type Builder = Vec<f64>;
-    type Array = Float64Array;
-
-    fn builder() -> Vec<f64> {
-        Vec::new()
-    }
-    #[inline]
-    fn append(builder: &mut Vec<f64>, value: &f64) {
-        builder.push(*value);
-    }
-    fn finish(builder: &mut Vec<f64>) -> ArrayRef {
-        Arc::new(Float64Array::from(std::mem::take(builder)))
-    }
-    fn decode(columns: &Columns<'_>, name: &str) -> Result<Float64Array, TableError> {
-        let array = columns.typed(name, |array| array.as_primitive_opt::<Float64Type>())?;
-        match array.values().iter().find(|value| !(0.0..=1.0).contains(*value)) {
-            Some(value) => Err(columns.place(name).wrong(ValueProblem::Share { value: *value })),
-            None => Ok(array),
-        }
-    }
-    #[inline]
-    fn value(array: &Float64Array, row: usize) -> f64 {
-        array.value(row)
-    }
-}
-
-impl Cell for bool {
-    type Value<'a> = bool;
-    type Builder = Vec<bool>;
-    type Array = BooleanArray;
-
-    fn builder() -> Vec<bool> {
-        Vec::new()
-    }
-    #[inline]
-    fn append(builder: &mut Vec<bool>, value: &bool) {
-        builder.push(*value);
-    }
-    fn finish(builder: &mut Vec<bool>) -> ArrayRef {
-        Arc::new(BooleanArray::from(std::mem::take(builder)))
-    }
-    fn decode(columns: &Columns<'_>, name: &str) -> Result<BooleanArray, TableError> {
-        columns.typed(name, |array| array.as_boolean_opt())
-    }
-    #[inline]
-    fn value(array: &BooleanArray, row: usize) -> bool {
-        array.value(row)
-    }
+fn flags(columns: &Columns<'_>, name: &str) -> Result<BooleanArray, TableError> {
+    columns.typed(name, |array| array.as_boolean_opt())
 }
 
 /// Text that is borrowed from its batch.
@@ -376,11 +311,40 @@ impl<W: Word> Cell for W {
     }
     fn decode(columns: &Columns<'_>, name: &str) -> Result<Vec<W>, TableError> {
         let words = columns.strings(name)?;
-        let unknown = || columns.place(name).wrong(ValueProblem::Word { known: W::KNOWN });
-        (0..words.len()).map(|row| W::parse(words.value(row)).ok_or_else(unknown)).collect()
+        let unknown =
+            |row| columns.place(name).wrong_at(Some(row as u64), ValueProblem::Word { known: W::KNOWN });
+        (0..words.len()).map(|row| W::parse(words.value(row)).ok_or_else(|| unknown(row))).collect()
     }
     #[inline]
     fn value(array: &Vec<W>, row: usize) -> W {
+        array[row]
+    }
+}
+
+/// One of a few words, or null.
+impl<W: Word> Cell for Option<W> {
+    type Value<'a> = Option<W>;
+    type Builder = StringBuilder;
+    type Array = Vec<Option<W>>;
+
+    fn builder() -> StringBuilder {
+        StringBuilder::new()
+    }
+    #[inline]
+    fn append(builder: &mut StringBuilder, value: &Option<W>) {
+        builder.append_option(value.map(Word::word));
+    }
+    fn finish(builder: &mut StringBuilder) -> ArrayRef {
+        Arc::new(builder.finish())
+    }
+    fn decode(columns: &Columns<'_>, name: &str) -> Result<Vec<Option<W>>, TableError> {
+        let words = columns.strings(name)?;
+        let unknown = || columns.place(name).wrong(ValueProblem::Word { known: W::KNOWN });
+        let parse = |word: Option<&str>| word.map(|word| W::parse(word).ok_or_else(unknown)).transpose();
+        words.iter().map(parse).collect()
+    }
+    #[inline]
+    fn value(array: &Vec<Option<W>>, row: usize) -> Option<W> {
         array[row]
     }
 }
@@ -512,6 +476,16 @@ macro_rules! rows {
     )+};
 }
 
+/// Names the writer and the reader of tables.
+macro_rules! handles {
+    ($($table:literal: $writer:ident, $reader:ident of $row:ty;)+) => {$(
+        #[doc = concat!("Writes `", $table, "`.")]
+        pub type $writer = $crate::table::row::RowWriter<$row>;
+        #[doc = concat!("Reads `", $table, "`.")]
+        pub type $reader = $crate::table::row::RowReader<$row>;
+    )+};
+}
+
 /// The cell of a column: its type, if nothing else is said.
 macro_rules! cell {
     ($type:ty) => {
@@ -527,7 +501,7 @@ macro_rules! of {
     ($row:ident; $lives:lifetime) => { $row };
     ($row:ident $life:lifetime; $lives:lifetime) => { $row<$lives> };
 }
-pub(super) use {cell, of, rows};
+pub(super) use {cell, handles, of, rows};
 
 /// Writes a table of rows, in ascending order.
 pub struct RowWriter<R: Row> {
@@ -565,6 +539,18 @@ impl<R: Row> RowWriter<R> {
         R::append(&mut self.columns, row);
         self.buffered += 1;
         if self.buffered >= R::BATCH { self.flush() } else { Ok(()) }
+    }
+
+    /// Hands on the rows that are gathered, however few: for rows that are larger than most. When
+    /// it is called must depend on the rows alone, since it changes the bytes of the file.
+    pub fn end_batch(&mut self) -> Result<(), TableError> {
+        if self.buffered > 0 { self.flush() } else { Ok(()) }
+    }
+
+    /// As [`RowWriter::end_batch`], and writes out the row group that is in memory.
+    pub fn end_row_group(&mut self) -> Result<(), TableError> {
+        self.end_batch()?;
+        self.part.end_row_group()
     }
 
     fn flush(&mut self) -> Result<(), TableError> {
@@ -665,7 +651,8 @@ impl<S: Selection> BatchReader<S> {
     /// The next rows; `None` at the end.
     pub fn next_batch(&mut self) -> Result<Option<Batch<S>>, TableError> {
         let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
-        let arrays = S::decode(&Columns { batch: &batch, table: &S::TABLE, file })?;
+        let decoded = S::decode(&Columns { batch: &batch, table: &S::TABLE, file });
+        let arrays = decoded.map_err(|error| error.in_file(|row| self.reader.row_in_file(row)))?;
         Ok(Some(Batch { batch, arrays }))
     }
 }
@@ -720,5 +707,18 @@ impl<S: for<'a> Selection<Item<'a> = S>> Iterator for RowReader<S> {
                 Err(error) => return Some(Err(error)),
             }
         }
+    }
+}
+
+/// Takes a batch apart as the readers of rows do: they know the words that a column may have.
+pub(crate) fn ensure_words(table: &Table, batch: &RecordBatch, file: &str) -> Result<(), TableError> {
+    let columns = Columns { batch, table, file };
+    match table {
+        Table::Pairs => PairRow::decode(&columns).map(drop),
+        Table::Clusters => ClusterRow::decode(&columns).map(drop),
+        Table::Collections => CollectionRow::decode(&columns).map(drop),
+        Table::CollectionPages => CollectionPageRow::decode(&columns).map(drop),
+        Table::CollectionGroups => CollectionGroupRow::decode(&columns).map(drop),
+        _ => Ok(()),
     }
 }

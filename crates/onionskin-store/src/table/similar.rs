@@ -7,23 +7,16 @@ use onionskin_core::{ClusterId, DocId};
 use serde::Serialize;
 
 use super::TableError;
-use super::row::{BATCH, Cell, Row, RowReader, RowWriter, Selection, rows};
+use super::row::{BATCH, Cell, Row, Selection, handles, rows};
 use super::typed::Columns;
 use super::words::{CopyKind, Method};
 use crate::schema::Table;
 
-/// Writes `pairs`.
-pub type PairsWriter = RowWriter<PairRow>;
-/// Reads `pairs`.
-pub type PairsReader = RowReader<PairRow>;
-/// Writes `clusters`.
-pub type ClustersWriter = RowWriter<ClusterRow>;
-/// Reads `clusters`.
-pub type ClustersReader = RowReader<ClusterRow>;
-/// Writes `cluster_stats`.
-pub type ClusterStatsWriter = RowWriter<ClusterStatsRow>;
-/// Reads `cluster_stats`.
-pub type ClusterStatsReader = RowReader<ClusterStatsRow>;
+handles! {
+    "pairs": PairsWriter, PairsReader of PairRow;
+    "clusters": ClustersWriter, ClustersReader of ClusterRow;
+    "cluster_stats": ClusterStatsWriter, ClusterStatsReader of ClusterStatsRow;
+}
 
 rows! {
     Pairs by a: DocId, b: DocId in batches of BATCH:

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
+use super::checks::Known;
 use crate::disk::IoError;
 
 /// A Parquet file to read: on disk or in memory.
@@ -21,22 +22,47 @@ use crate::disk::IoError;
 pub enum Input {
     /// A file.
     File(PathBuf),
+    /// A file of an atlas, with what the atlas knows of it.
+    Stored(Stored),
     /// Bytes in memory, with a name for error messages.
     Bytes(String, Bytes),
 }
 
+/// A file of an atlas that was compared with its checksum. Its values are held against what the
+/// atlas has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub(crate) path: PathBuf,
+    pub(crate) known: Known,
+}
+
 impl Input {
+    /// The file, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Input::File(path) | Input::Stored(Stored { path, .. }) => Some(path),
+            Input::Bytes(..) => None,
+        }
+    }
+
+    pub(super) fn known(&self) -> Option<Known> {
+        match self {
+            Input::Stored(stored) => Some(stored.known),
+            Input::File(_) | Input::Bytes(..) => None,
+        }
+    }
+
     /// The name that error messages carry.
     pub fn name(&self) -> String {
         match self {
-            Input::File(path) => path.display().to_string(),
+            Input::File(path) | Input::Stored(Stored { path, .. }) => path.display().to_string(),
             Input::Bytes(name, _) => name.clone(),
         }
     }
 
     pub(super) fn open(&self) -> Result<Source, IoError> {
         match self {
-            Input::File(path) => {
+            Input::File(path) | Input::Stored(Stored { path, .. }) => {
                 let open = || {
                     let file = File::open(path)?;
                     let len = file.metadata()?.len();

@@ -1,6 +1,6 @@
 //! Readers of the narrow tables that a scan fills, by columns, and the checks of columns.
 //!
-//! Ids are checked once for a whole batch, so that the accessors cannot fail.
+//! Values were checked when the batch was read, so that the accessors cannot fail.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
@@ -50,29 +50,6 @@ impl<'a> Columns<'a> {
     pub(super) fn integers(&self, name: &str) -> Result<Int64Array, TableError> {
         self.typed(name, |array| array.as_primitive_opt::<Int64Type>())
     }
-
-    /// Integers in 0..2^32, nulls aside.
-    pub(super) fn ids(&self, name: &str) -> Result<Int64Array, TableError> {
-        let array = self.integers(name)?;
-        let outside = |value: &i64| u32::try_from(*value).is_err();
-        // One pass without branches first; only a batch that fails is looked at closely.
-        let all = array.values().iter().fold(0, |bits, value| bits | *value);
-        if outside(&all)
-            && let Some(value) = array.iter().flatten().find(outside)
-        {
-            return Err(self.place(name).wrong(ValueProblem::Id { value }));
-        }
-        Ok(array)
-    }
-
-    /// Integers that are not negative.
-    pub(super) fn sizes(&self, name: &str) -> Result<Int64Array, TableError> {
-        let array = self.integers(name)?;
-        match array.iter().flatten().find(|value| *value < 0) {
-            Some(value) => Err(self.place(name).wrong(ValueProblem::Negative { value })),
-            None => Ok(array),
-        }
-    }
 }
 
 /// Reads a table of two ids a row, `links` or `copies`, one row after the other.
@@ -97,8 +74,8 @@ impl IdPairsReader {
         let Some((batch, file)) = self.reader.next_batch()? else { return Ok(false) };
         let columns = Columns { batch: &batch, table: &self.table, file };
         let [first, second] = if self.table == Table::Links { ["src", "dest"] } else { ["doc", "original"] };
-        self.first = columns.ids(first)?.values().clone();
-        self.second = columns.ids(second)?.values().clone();
+        self.first = columns.integers(first)?.values().clone();
+        self.second = columns.integers(second)?.values().clone();
         self.at = 0;
         Ok(true)
     }
@@ -164,7 +141,7 @@ impl ChunksReader {
     pub fn next_batch(&mut self) -> Result<Option<ChunkBatch>, TableError> {
         let Some((batch, file)) = self.reader.next_batch()? else { return Ok(None) };
         let columns = Columns { batch: &batch, table: &self.table, file };
-        let docs = columns.ids("doc")?.values().clone();
+        let docs = columns.integers("doc")?.values().clone();
         // The same bits, seen as unsigned.
         let fps = ScalarBuffer::from(columns.integers("fp")?.values().clone().into_inner());
         Ok(Some(ChunkBatch { fps, docs }))
@@ -268,7 +245,7 @@ macro_rules! list_reader {
                 let Some((batch, file)) = self.reader.next_batch()? else { return Ok(false) };
                 let table = Table::$variant { len: 1 };
                 let columns = Columns { batch: &batch, table: &table, file };
-                self.docs = columns.ids("doc")?.values().clone();
+                self.docs = columns.integers("doc")?.values().clone();
                 let lists = columns.typed($column, |array| array.as_fixed_size_list_opt())?;
                 let found = usize::try_from(lists.value_length()).unwrap_or(0);
                 let wanted = *self.len.get_or_insert(found);

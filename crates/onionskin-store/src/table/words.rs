@@ -2,7 +2,6 @@
 
 #![cfg_attr(feature = "openapi", allow(unused_qualifications, reason = "what utoipa writes has them"))]
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
@@ -10,7 +9,7 @@ use serde::Serialize;
 /// An enum whose values are words in a table, in JSON and on the command line.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident, $error:ident, $what:literal {
-        $($(#[$of:meta])* $value:ident = $word:tt,)+
+        $($(#[$of:meta])* $value:ident => $word:literal,)+
     })+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -30,32 +29,13 @@ macro_rules! words {
             pub name: String,
         }
 
-        impl $name {
-            /// Every one of them.
-            pub const ALL: [$name; [$($word),+].len()] = [$($name::$value),+];
-            /// The words, for messages.
-            pub const KNOWN: &'static str = known!($($word),+);
-
-            /// The word in the table and at the edges.
-            pub const fn as_str(self) -> &'static str {
-                match self {
-                    $($name::$value => $word,)+
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
+        onionskin_core::spelled!($name, as_str: $($value => $word),+);
 
         impl FromStr for $name {
             type Err = $error;
 
             fn from_str(name: &str) -> Result<$name, $error> {
-                let found = $name::ALL.into_iter().find(|known| known.as_str() == name);
-                found.ok_or_else(|| $error { name: name.to_owned() })
+                $name::find(name).ok_or_else(|| $error { name: name.to_owned() })
             }
         }
 
@@ -67,14 +47,10 @@ macro_rules! words {
             }
 
             fn parse(word: &str) -> Option<$name> {
-                word.parse().ok()
+                $name::find(word)
             }
         }
     )+};
-}
-
-macro_rules! known {
-    ($first:tt $(, $more:tt)*) => { concat!($first $(, ", ", $more)*) };
 }
 
 words! {
@@ -84,69 +60,97 @@ words! {
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     Method, UnknownMethod, "method" {
         /// Equal payload or equal canonical text.
-        Exact = "exact",
+        Exact => "exact",
         /// A number of shared chunks.
-        Overlap = "overlap",
+        Overlap => "overlap",
         /// Resemblance of the shingle sets.
         #[default]
-        Resemblance = "resemblance",
+        Resemblance => "resemblance",
         /// A share of identical shingle paragraphs.
-        Paragraphs = "paragraphs",
+        Paragraphs => "paragraphs",
     }
 
     /// How a member of a cluster is a copy of its centre.
     #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
     CopyKind, UnknownCopyKind, "kind of copy" {
         /// Equal payload or equal canonical text. The centre is exact too.
-        Exact = "exact",
+        Exact => "exact",
         /// Near.
-        Near = "near",
+        Near => "near",
     }
 
     /// Why pages are copied.
     CollectionKind, UnknownCollectionKind, "kind of collection" {
         /// The copy that others are measured by.
-        Principal = "principal",
+        Principal => "principal",
         /// Nine in ten pages of the principal or more, on another site.
-        Mirror = "mirror",
+        Mirror => "mirror",
         /// Fewer of them.
-        PartialMirror = "partial mirror",
+        PartialMirror => "partial mirror",
         /// The same host under another name.
-        HostAlias = "host alias",
+        HostAlias => "host alias",
         /// The same pages of a site under another folder, word for word.
-        UrlAlias = "url alias",
+        UrlAlias => "url alias",
         /// Another version of the same documents.
-        Versions = "versioned documentation",
+        Versions => "versioned documentation",
         /// A copy inside the site that is neither.
-        SameSite = "copy on the same site",
+        SameSite => "copy on the same site",
         /// Few pages that look alike because they were made alike.
-        TemplateNoise = "template noise",
+        TemplateNoise => "template noise",
+    }
+
+    /// What the principal of a collection was chosen by. See [`PrincipalReason::is_weak`].
+    #[non_exhaustive]
+    PrincipalReason, UnknownPrincipalReason, "reason" {
+        /// The other copies name its pages as canonical.
+        Canonical => "canonical",
+        /// Clearly more registered domains link to it.
+        Links => "links",
+        /// It was fetched long before the others.
+        FetchedFirst => "fetched first",
+        /// More registered domains link to it, but too few to tell.
+        FewLinks => "few links",
+        /// It has more pages.
+        Size => "size",
+        /// It was fetched a little earlier.
+        FetchedEarlier => "fetched earlier",
+        /// It is in a directory higher up.
+        Depth => "depth",
+        /// Its address comes first in the alphabet.
+        Address => "address",
     }
 
     /// Which of two versions is the newer one.
     Newer, UnknownNewer, "answer to which is newer" {
         /// They are the same.
-        Same = "same",
+        Same => "same",
         /// The principal.
-        Principal = "principal",
+        Principal => "principal",
         /// The replica.
-        Replica = "replica",
+        Replica => "replica",
         /// Nothing tells.
-        Unknown = "unknown",
+        Unknown => "unknown",
     }
 
     /// What a page is in its replica.
     Role, UnknownRole, "role" {
         /// Similar to the pages of the same slot in other replicas.
-        Copy = "copy",
+        Copy => "copy",
         /// Not there, but linked to, on another replica (Cho et al. 2000, section 4).
-        Virtual = "virtual",
+        Virtual => "virtual",
         /// At the same place as the pages of its slot, but no longer similar to them.
-        Changed = "changed",
+        Changed => "changed",
         /// Of this replica alone.
-        Added = "added",
+        Added => "added",
         /// A second URL of the page that has this slot.
-        Alias = "alias",
+        Alias => "alias",
+    }
+}
+
+impl PrincipalReason {
+    /// Whether it is a way to choose one and no evidence of which copy is the original.
+    pub fn is_weak(self) -> bool {
+        !matches!(self, PrincipalReason::Canonical | PrincipalReason::Links | PrincipalReason::FetchedFirst)
     }
 }
 

@@ -175,6 +175,25 @@ fn pages(changes: &Changes) -> Section {
         grouped(changes.gone.text_elsewhere)
     );
     section.show("pages", Figure::Bars(figure), sentence);
+    let [before, after] = changes.addresses;
+    let kept = [("unchanged", changes.unchanged), ("changed", changes.changed)].map(|(name, n)| {
+        let [earlier, later] = [before, after].map(|of| Cell::Share(share(n, of)));
+        [name.into(), n.into(), earlier, later, Cell::None, Cell::None, Cell::None]
+    });
+    let fates = [("new", changes.new, [None, Some(after)]), ("gone", changes.gone, [Some(before), None])];
+    let fates = fates.map(|(name, fate, of)| {
+        let [earlier, later] =
+            of.map(|of| of.map_or(Cell::None, |of| Cell::Share(share(fate.addresses, of))));
+        [
+            name.into(),
+            fate.addresses.into(),
+            earlier,
+            later,
+            fate.text_elsewhere.into(),
+            fate.empty.into(),
+            fate.copied.into(),
+        ]
+    });
     let columns = [
         "Pages",
         "Number",
@@ -184,35 +203,7 @@ fn pages(changes: &Changes) -> Section {
         "Without a text",
         "In clusters",
     ];
-    let mut table = Table::new("pages", "Pages of the two crawls", &columns);
-    let [before, after] = changes.addresses;
-    for (name, n) in [("unchanged", changes.unchanged), ("changed", changes.changed)] {
-        table.row([
-            name.into(),
-            n.into(),
-            Cell::Share(share(n, before)),
-            Cell::Share(share(n, after)),
-            Cell::None,
-            Cell::None,
-            Cell::None,
-        ]);
-    }
-    for (name, fate, of) in
-        [("new", changes.new, [None, Some(after)]), ("gone", changes.gone, [Some(before), None])]
-    {
-        let [earlier, later] =
-            of.map(|of| of.map_or(Cell::None, |of| Cell::Share(share(fate.addresses, of))));
-        table.row([
-            name.into(),
-            fate.addresses.into(),
-            earlier,
-            later,
-            fate.text_elsewhere.into(),
-            fate.empty.into(),
-            fate.copied.into(),
-        ]);
-    }
-    section.table(table);
+    section.table(Table::of("pages", "Pages of the two crawls", columns, kept.into_iter().chain(fates)));
     section
 }
 
@@ -306,18 +297,11 @@ fn sites(changes: &Changes) -> Section {
         grouped(changes.sites_new),
         grouped(changes.sites_gone)
     ));
+    let rows = changes.sites.iter().map(|site| {
+        [site.host.clone().into(), site.before.into(), site.after.into(), site.new.into(), site.gone.into()]
+    });
     let columns = ["Site", "Pages before", "Pages now", "New", "Gone"];
-    let mut table = Table::new("sites", "Sites with most changes", &columns);
-    for site in &changes.sites {
-        table.row([
-            site.host.clone().into(),
-            site.before.into(),
-            site.after.into(),
-            site.new.into(),
-            site.gone.into(),
-        ]);
-    }
-    section.table(table);
+    section.table(Table::of("sites", "Sites with most changes", columns, rows));
     section
 }
 
@@ -334,18 +318,17 @@ fn mirrors(changes: &Changes) -> Section {
         plural(found.gone, "is", "are")
     ));
     if !found.listed.is_empty() {
-        let columns = ["What became of it", "Root of the copy", "Principal copy", "Kind", "Pages"];
-        let mut table = Table::new("mirrors", "Copies of collections", &columns);
-        for (fate, root, principal, kind, pages) in &found.listed {
-            table.row([
+        let rows = found.listed.iter().map(|(fate, root, principal, kind, pages)| {
+            [
                 fate.clone().into(),
                 Cell::Address(root.clone()),
                 Cell::Address(principal.clone()),
                 kind.clone().into(),
                 (*pages).into(),
-            ]);
-        }
-        section.table(table);
+            ]
+        });
+        let columns = ["What became of it", "Root of the copy", "Principal copy", "Kind", "Pages"];
+        section.table(Table::of("mirrors", "Copies of collections", columns, rows));
     }
     section
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use onionskin_core::csv;
+
 use super::{Block, Cell, Document, Table};
 
 /// Version of the JSON; it grows when something that was there changes its meaning.
@@ -101,26 +103,29 @@ fn table_csv(table: &Table) -> String {
             names.extend([format!("{key}_low"), format!("{key}_high")]);
         }
     }
-    line(&mut out, names.iter().map(String::as_str));
+    line(&mut out, names.iter().map(|name| (name.as_str(), true)));
     for row in &table.rows {
         let mut fields = Vec::new();
         for (cell, wide) in row.iter().zip(&wide) {
-            let mut values: Vec<String> = parts(cell).iter().map(|(_, part)| plain(part)).collect();
-            values.resize(if *wide { 3 } else { 1 }, String::new());
+            let is_text = !cell.is_number();
+            let mut values: Vec<(String, bool)> =
+                parts(cell).iter().map(|(_, part)| (plain(part), is_text)).collect();
+            values.resize(if *wide { 3 } else { 1 }, (String::new(), true));
             fields.extend(values);
         }
-        line(&mut out, fields.iter().map(String::as_str));
+        line(&mut out, fields.iter().map(|(field, is_text)| (field.as_str(), *is_text)));
     }
     out
 }
 
-fn line<'a>(out: &mut String, fields: impl Iterator<Item = &'a str>) {
-    for (at, field) in fields.enumerate() {
+/// A line of fields, each with whether it is text; numbers may begin with a sign.
+fn line<'a>(out: &mut String, fields: impl Iterator<Item = (&'a str, bool)>) {
+    for (at, (field, is_text)) in fields.enumerate() {
         if at > 0 {
             out.push(',');
         }
-        if field.contains(['"', ',', '\n', '\r']) {
-            let _ = write!(out, "\"{}\"", field.replace('"', "\"\""));
+        if is_text {
+            csv::push_text(out, field);
         } else {
             out.push_str(field);
         }

@@ -139,6 +139,22 @@ fn at_a_glance(findings: &Findings) -> Section {
             grouped(cross)
         ));
     }
+    let rows = findings.levels.iter().map(|level| {
+        let whole = &level.counts.whole;
+        let (same, cross) = by_site(level);
+        [
+            level.title.clone().into(),
+            whole.documents.into(),
+            whole.clusters.into(),
+            whole.duplicates().into(),
+            Cell::Share(whole.duplicate_share()),
+            whole.unique().into(),
+            same.into(),
+            cross.into(),
+            Cell::Bytes(level.counts.duplicate_bytes),
+            whole.sizes.last_key_value().map(|(size, _)| *size).into(),
+        ]
+    });
     let columns = [
         "Level",
         "Documents",
@@ -151,24 +167,7 @@ fn at_a_glance(findings: &Findings) -> Section {
         "Bytes in duplicates",
         "Largest cluster",
     ];
-    let mut table = Table::new("levels", "Duplicates at each level of likeness", &columns);
-    for level in &findings.levels {
-        let whole = &level.counts.whole;
-        let (same, cross) = by_site(level);
-        table.row([
-            level.title.clone().into(),
-            whole.documents.into(),
-            whole.clusters.into(),
-            whole.duplicates().into(),
-            Cell::Share(whole.duplicate_share()),
-            whole.unique().into(),
-            same.into(),
-            cross.into(),
-            Cell::Bytes(level.counts.duplicate_bytes),
-            whole.sizes.last_key_value().map(|(size, _)| *size).into(),
-        ]);
-    }
-    section.table(table);
+    section.table(Table::of("levels", "Duplicates at each level of likeness", columns, rows));
     section.say("A duplicate is a document of a cluster that is not its original, the smallest one. Documents without a text are not counted.");
     section
 }

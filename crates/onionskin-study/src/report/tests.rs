@@ -13,7 +13,9 @@ fn document() -> Document {
     section.show("bars", Figure::Bars(bars), "What \"it\" shows.");
     let mut table = Table::new("numbers", "Numbers", &["Name", "Pages, % of all", "Estimate"]);
     table.row(["a,\"b\"".into(), Cell::Share(0.125), Cell::CountBetween(10.0, 8.0, 12.5)]);
-    table.row([Cell::Address("http://example.org/<x>".into()), Cell::None, Cell::None]);
+    table.row([Cell::Address("http://me:secret@example.org/<x>".into()), Cell::None, Cell::None]);
+    table.row(["=HYPERLINK(\"http://evil\",1)".into(), Cell::Number(-0.5, 1), Cell::None]);
+    table.row(["https://me:secret@example.org/".into(), Cell::None, Cell::None]);
     section.table(table);
     Document {
         title: "T</script><script>alert(1)</script>".into(),
@@ -47,6 +49,7 @@ fn the_page_is_whole_and_nothing_in_it_is_taken_for_markup() {
     let data = page.split_once("id=\"report-data\">").unwrap().1.split_once("</script>").unwrap().0;
     let parsed: serde_json::Value = serde_json::from_str(data).unwrap();
     assert_eq!(parsed["title"], "T</script><script>alert(1)</script>");
+    assert!(!page.contains("secret") && !json(&document()).contains("secret"));
 }
 
 #[test]
@@ -68,7 +71,8 @@ fn programs_get_the_same_numbers() {
     assert_eq!(files[0].0, "numbers.csv");
     assert_eq!(
         files[0].1,
-        "name,pages_percent_of_all,estimate,estimate_low,estimate_high\n\"a,\"\"b\"\"\",0.125,10,8,12.5\nhttp://example.org/<x>,,,,\n"
+        "name,pages_percent_of_all,estimate,estimate_low,estimate_high\n\"a,\"\"b\"\"\",0.125,10,8,12.5\nhttp://example.org/<x>,,,,\n\
+         \"'=HYPERLINK(\"\"http://evil\"\",1)\",-0.5,,,\nhttps://example.org/,,,,\n"
     );
 }
 

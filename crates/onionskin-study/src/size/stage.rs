@@ -36,7 +36,7 @@ pub use search::{BadResultPath, EngineSettings, HttpEngine, ResultPath, Step};
 use http::{HttpClient, HttpParams};
 use index::IndexMember;
 use onionskin_store::progress::{Event, Progress};
-use stored::{AtlasMember, ListMember, Room};
+use stored::{AtlasMember, ListMember, Room, Stored};
 use texts::TextStore;
 
 /// What makes two pages the same, as it is asked for.
@@ -239,11 +239,7 @@ impl std::fmt::Display for Remedy {
     }
 }
 
-impl From<AtlasError> for SizeError {
-    fn from(error: AtlasError) -> SizeError {
-        SizeError::Atlas(Box::new(error))
-    }
-}
+onionskin_store::boxed_sources!(SizeError: Atlas(AtlasError));
 
 /// What kind of member a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -322,7 +318,7 @@ pub fn size(params: &SizeParams, progress: &dyn Progress) -> Result<SizeReport, 
     let (mut atlases, mut indexes) = (Vec::new(), Vec::new());
     for (name, kind) in params.members.iter().zip(&kinds) {
         indexes.push(match kind {
-            MemberKind::Seen => Some(IndexMember::open(name, room.clone())?),
+            MemberKind::Seen => Some(IndexMember::open(name, &room)?),
             _ => None,
         });
         atlases.push(match kind {
@@ -359,13 +355,15 @@ pub fn size(params: &SizeParams, progress: &dyn Progress) -> Result<SizeReport, 
                 Box::new(EngineMember::new(Box::new(asked), &lexicon, &texts, engine))
             }
             (_, (Some(atlas), _)) => {
-                Box::new(AtlasMember::new(name, atlas, by, room.clone()).with_text_bits(text_bits))
+                let atlas = AtlasMember::new(atlas, by).with_text_bits(text_bits);
+                Box::new(Stored::new(name, &room, atlas))
             }
-            (_, (None, Some(index))) => Box::new(index.by(by)),
-            (_, (None, None)) => Box::new(
-                ListMember::new(name, room.clone())
-                    .map_err(|source| SizeError::Open { name: name.clone(), source })?,
-            ),
+            (_, (None, Some(index))) => Box::new(Stored::new(name, &room, index.by(by))),
+            (_, (None, None)) => {
+                let list = ListMember::new(name, &room);
+                let list = list.map_err(|source| SizeError::Open { name: name.clone(), source })?;
+                Box::new(Stored::new(name, &room, list))
+            }
         });
     }
     let default = if has_engines { SizeParams::ENGINE_SAMPLES } else { SizeParams::SAMPLES };

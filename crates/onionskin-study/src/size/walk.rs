@@ -89,15 +89,15 @@ pub struct Walked {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WalkError {
+    /// There is nowhere to walk.
+    #[error("there are no links between the documents, so there is nowhere to walk")]
+    NoLinks,
     /// The links cannot be read.
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// Sorting links failed.
     #[error(transparent)]
     Sort(#[from] SortError),
-    /// There is nowhere to walk.
-    #[error("there are no links between the documents, so there is nowhere to walk")]
-    NoLinks,
 }
 
 impl From<TableError> for WalkError {

@@ -40,8 +40,10 @@ impl Coding {
         NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|&(_, coding)| coding)
     }
 
-    pub(super) fn decode(self, body: &[u8], max_bytes: u64) -> Decoded {
-        let mut out = Output { bytes: Vec::new(), max: usize::try_from(max_bytes).unwrap_or(usize::MAX) };
+    /// Calls `before_large` with every size that the output grows to, before it does.
+    pub(super) fn decode(self, body: &[u8], max_bytes: u64, before_large: &mut dyn FnMut(u64)) -> Decoded {
+        let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+        let mut out = Output { bytes: Vec::new(), max, before_large };
         let end = match self {
             Coding::Gzip => gunzip(body, &mut out),
             Coding::Deflate => inflate_either(body, &mut out),
@@ -58,12 +60,13 @@ impl Coding {
     }
 }
 
-struct Output {
+struct Output<'a> {
     bytes: Vec<u8>,
     max: usize,
+    before_large: &'a mut dyn FnMut(u64),
 }
 
-impl Output {
+impl Output<'_> {
     /// Makes room to write into, never beyond the limit by more than a byte; false when the limit
     /// is reached.
     fn make_room(&mut self) -> bool {
@@ -75,14 +78,16 @@ impl Output {
         if self.bytes.len() == self.bytes.capacity() {
             // One byte more than the limit tells "exactly the limit" from "more".
             let room = (self.max - self.bytes.len()).saturating_add(1);
-            self.bytes.reserve_exact(self.bytes.len().max(FIRST).min(room));
+            let more = self.bytes.len().max(FIRST).min(room);
+            (self.before_large)((self.bytes.len() + more) as u64);
+            self.bytes.reserve_exact(more);
         }
         true
     }
 }
 
 /// Undoes raw deflate or zlib; `used` counts the input it took.
-fn inflate(zlib: bool, input: &[u8], out: &mut Output, used: &mut usize) -> End {
+fn inflate(zlib: bool, input: &[u8], out: &mut Output<'_>, used: &mut usize) -> End {
     let mut decoder = Decompress::new(zlib);
     loop {
         if !out.make_room() {
@@ -105,7 +110,7 @@ fn inflate(zlib: bool, input: &[u8], out: &mut Output, used: &mut usize) -> End 
 }
 
 /// One or more members. Bytes after the last are ignored, as every browser does.
-fn gunzip(input: &[u8], out: &mut Output) -> Option<End> {
+fn gunzip(input: &[u8], out: &mut Output<'_>) -> Option<End> {
     use crate::stream::gzip::{TRAILER_BYTES, member_head_len};
     let mut rest = input;
     let mut head_len = member_head_len(rest)?;
@@ -130,7 +135,7 @@ fn gunzip(input: &[u8], out: &mut Output) -> Option<End> {
 
 /// "deflate" means zlib in the standard and raw deflate on many servers. The head of zlib has a
 /// check of its own.
-fn inflate_either(input: &[u8], out: &mut Output) -> Option<End> {
+fn inflate_either(input: &[u8], out: &mut Output<'_>) -> Option<End> {
     let is_zlib = matches!(input, [cmf, flags, ..]
         if cmf & 0x0f == 8 && (u16::from(*cmf) << 8 | u16::from(*flags)) % 31 == 0);
     let end = inflate(is_zlib, input, out, &mut 0);
@@ -143,23 +148,26 @@ fn inflate_either(input: &[u8], out: &mut Output) -> Option<End> {
     Some(end)
 }
 
-fn unbrotli(input: &[u8], out: &mut Output) -> Option<End> {
+fn unbrotli(input: &[u8], out: &mut Output<'_>) -> Option<End> {
     let mut decoder = brotli_decompressor::Decompressor::new(input, 16 << 10);
-    let limit = (out.max as u64).saturating_add(1);
-    let result = decoder.by_ref().take(limit).read_to_end(&mut out.bytes);
-    if out.bytes.len() > out.max {
-        out.bytes.truncate(out.max);
-        return Some(End::OverLimit);
+    loop {
+        if !out.make_room() {
+            return Some(End::OverLimit);
+        }
+        let (before, room) = (out.bytes.len(), out.bytes.capacity() - out.bytes.len());
+        match decoder.by_ref().take(room as u64).read_to_end(&mut out.bytes) {
+            Ok(_) if out.bytes.len() - before < room => break,
+            Ok(_) => {}
+            // Brotli has no magic number, and random text decodes to a little nonsense before it
+            // fails.
+            Err(_) if out.bytes.is_empty() || looks_plain(input) => return None,
+            Err(_) => return Some(if out.make_room() { End::Damaged } else { End::OverLimit }),
+        }
     }
-    match result {
-        Ok(_) => Some(End::Whole),
-        // Brotli has no magic number, and random text decodes to a little nonsense before it fails.
-        Err(_) if out.bytes.is_empty() || looks_plain(input) => None,
-        Err(_) => Some(End::Damaged),
-    }
+    Some(if out.make_room() { End::Whole } else { End::OverLimit })
 }
 
-fn unzstd(input: &[u8], out: &mut Output) -> Option<End> {
+fn unzstd(input: &[u8], out: &mut Output<'_>) -> Option<End> {
     // RFC 9659: servers may use windows up to 8 MiB for content.
     const WINDOW_LOG: u32 = 23;
     if !crate::stream::zstd::begins(input) {

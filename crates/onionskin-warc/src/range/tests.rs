@@ -140,15 +140,7 @@ proptest! {
         borders in vec(0u64..4000, 1..4),
     ) {
         let mut file: Vec<u8> = (0..14).flat_map(|n| gzip(&numbered(n))).collect();
-        for (index, byte, how) in changes {
-            let at = index.index(file.len());
-            match how {
-                0 => file[at] = byte,
-                1 => file[at] ^= 1 << (byte % 8),
-                2 => file.insert(at, byte),
-                _ => { file.remove(at); }
-            }
-        }
+        mutate(&mut file, changes);
         check(&file, &borders);
     }
 }

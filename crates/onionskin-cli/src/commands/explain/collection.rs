@@ -32,6 +32,9 @@ pub(super) fn run(atlas: &Path, number: CollectionId, full: bool, global: &Globa
         grouped(group.slots),
         grouped(group.sites)
     );
+    if let Some(evidence) = &group.principal_evidence {
+        let _ = writeln!(text, "the principal: {evidence}");
+    }
     for replica in &explained.replicas {
         describe(&mut text, replica, full);
     }

@@ -13,6 +13,7 @@
 use std::ops::Range;
 
 use onionskin::explain::{Block, Comparison, Side, Stretch};
+use onionskin_core::format::steers;
 use unicode_width::UnicodeWidthChar;
 
 use crate::output::grouped;
@@ -182,10 +183,8 @@ impl View<'_> {
 
 /// A character as it may be shown: none that steer the terminal or turn the direction of what
 /// follows.
-pub(super) fn harmless(c: char) -> char {
-    let steers = c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-    if steers { '\u{fffd}' } else { c }
+fn harmless(c: char) -> char {
+    if steers(c) { '\u{fffd}' } else { c }
 }
 
 fn width_of(text: &str) -> usize {

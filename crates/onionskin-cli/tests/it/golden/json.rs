@@ -38,6 +38,12 @@ impl Recorder<'_> {
         self.run_with_input(command, arguments, "", 0);
     }
 
+    fn runs(&mut self, commands: &[(&str, &str)]) {
+        for (command, arguments) in commands {
+            self.run(command, arguments);
+        }
+    }
+
     fn run_with_input(&mut self, command: &str, arguments: &str, input: &str, code: i32) {
         let line = format!("{command} {arguments} --json");
         let spelled: Vec<String> = line.split_whitespace().map(|word| self.spell(word)).collect();
@@ -104,64 +110,71 @@ fn json() {
 }
 
 fn whole_jobs(recorder: &mut Recorder<'_>) {
-    recorder.run("demo", "-o demo --pages 600");
-    recorder.run("generate", "demo --pages 500 -o plain");
-    recorder.run(
-        "generate",
-        "mirrors --pages 1200 --format warc --compress gz -o web --truth truth.jsonl --seed 1",
-    );
+    recorder.runs(&[
+        ("demo", "-o demo --pages 600"),
+        ("generate", "demo --pages 500 -o plain"),
+        ("generate", "mirrors --pages 1200 --format warc --compress gz -o web --truth truth.jsonl --seed 1"),
+    ]);
     recorder.dir.write("broken.jsonl", "{\"text\": \"a b c d e f\"}\n{\"text\": \n{\"text\": \"\"}\n");
-    recorder.run("run", "broken.jsonl -o small");
-    recorder.run("run", "web -o whole --threshold 0.8");
-    recorder.run("run", "web -o whole --threshold 0.8");
-    recorder.run("plan", "--no-measure");
-    recorder.run("plan", "--filter 6x14r2 --documents 1000");
+    recorder.runs(&[
+        ("run", "broken.jsonl -o small"),
+        ("run", "web -o whole --threshold 0.8"),
+        ("run", "web -o whole --threshold 0.8"),
+        ("plan", "--no-measure"),
+        ("plan", "--filter 6x14r2 --documents 1000"),
+    ]);
 }
 
 fn stages(recorder: &mut Recorder<'_>) {
-    recorder.run("scan", "web -o atlas");
-    recorder.run("scan", "broken.jsonl -o small --overwrite");
-    // Copies below this are missed, which `evaluate` lists.
-    recorder.run("similar", "atlas --threshold 0.97");
-    recorder.run("evaluate", "atlas --truth truth.jsonl --threshold 0.8");
-    recorder.run("similar", "atlas --exact --no-recall");
-    recorder.run("similar", "atlas --method exact");
-    recorder.run("similar", "atlas --method paragraphs --for-report");
-    recorder.run("similar", "atlas --iterations 2 --of 4");
-    recorder.run("similar", "atlas --preset sgm98-4 --for-report");
-    recorder.run("similar", "atlas --threshold 0.8");
-    recorder.run("collections", "atlas --merge strict --check");
-    recorder.run("collections", "atlas");
-    recorder.run("collections", "atlas --show");
-    // This web has rules of URLs, too.
-    recorder.run("collections", "demo/atlas --show");
-    recorder.run("evaluate", "atlas --truth truth.jsonl");
-    recorder.run("report", "atlas --no-png");
-    recorder.run("report", "small atlas --no-png");
-    recorder.run("verify", "atlas");
+    recorder.runs(&[
+        ("scan", "web -o atlas"),
+        ("scan", "broken.jsonl -o small --overwrite"),
+        // Copies below this are missed, which `evaluate` lists.
+        ("similar", "atlas --threshold 0.97"),
+        ("evaluate", "atlas --truth truth.jsonl --threshold 0.8"),
+        ("similar", "atlas --exact --no-recall"),
+        ("similar", "atlas --method exact"),
+        ("similar", "atlas --method paragraphs --for-report"),
+        ("similar", "atlas --iterations 2 --of 4"),
+        ("similar", "atlas --preset sgm98-4 --for-report"),
+        ("similar", "atlas --threshold 0.8"),
+        ("collections", "atlas --merge strict --check"),
+        ("collections", "atlas"),
+        ("collections", "atlas --show"),
+        // This web has rules of URLs, too.
+        ("collections", "demo/atlas --show"),
+        ("evaluate", "atlas --truth truth.jsonl"),
+        ("report", "atlas --no-png"),
+        ("report", "small atlas --no-png"),
+        ("verify", "atlas"),
+    ]);
     flip_a_byte(recorder.dir, "small/features/part-00000.parquet");
     recorder.run_with_input("verify", "small", "", 1);
 }
 
 fn answers(recorder: &mut Recorder<'_>) {
-    recorder.run("explain", "atlas 0 1");
-    recorder.run("explain", "atlas 0 1 --no-text");
-    recorder.run("explain", "atlas cluster:0");
-    recorder.run("explain", "atlas collection:0");
+    recorder.runs(&[
+        ("explain", "atlas 0 1"),
+        ("explain", "atlas 0 1 --no-text"),
+        ("explain", "atlas cluster:0"),
+        ("explain", "atlas collection:0"),
+    ]);
     let members = recorder.dir.run(&["explain", "atlas", "cluster:0", "--json"]).stdout;
     let urls: Vec<Value> =
         members.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["url"].clone()).collect();
     recorder.words.push(("URL", urls[0].as_str().unwrap().to_owned()));
     recorder.words.push(("OTHER_URL", urls[1].as_str().unwrap().to_owned()));
-    recorder.run("explain", "atlas URL OTHER_URL");
-    recorder.run("dedup", "atlas --dry-run");
-    recorder.run("dedup", "atlas -o deduplicated --shards all");
-    recorder.run("dedup", "atlas -o annotated --shards all --annotate --threshold 0.9");
-    recorder.run("avoid", "atlas -o lists");
-    recorder.run("avoid", "atlas");
-    recorder.run("avoid simulate", "lists/avoid.json atlas");
-    recorder.run("avoid audit", "lists/avoid.json atlas --date 2026-11-16");
-    recorder.run("avoid alternate", "atlas URL");
+    recorder.runs(&[
+        ("explain", "atlas URL OTHER_URL"),
+        ("dedup", "atlas --dry-run"),
+        ("dedup", "atlas -o deduplicated --shards all"),
+        ("dedup", "atlas -o annotated --shards all --annotate --threshold 0.9"),
+        ("avoid", "atlas -o lists"),
+        ("avoid", "atlas"),
+        ("avoid simulate", "lists/avoid.json atlas"),
+        ("avoid audit", "lists/avoid.json atlas --date 2026-11-16"),
+        ("avoid alternate", "atlas URL"),
+    ]);
 }
 
 fn sizes(recorder: &mut Recorder<'_>) {
@@ -184,12 +197,14 @@ fn sizes(recorder: &mut Recorder<'_>) {
     }
     recorder.dir.write("log.txt", "waaa\nwbbb wccc\nnothing\n");
     recorder.dir.write("study.csv", "what,number\nspace,4294967296\ntried,3834792\nserver,289\nserver,300\n");
-    recorder.run("size", "a b a.txt");
-    recorder.run("size", "a b --by text");
-    recorder.run("size", "ENGINE OTHER_ENGINE --texts a --samples 50 --rate 100000 --page 50");
-    recorder.run("size", "ENGINE OTHER_ENGINE --method searches --queries log.txt --rate 100000 --page 50");
-    recorder.run("size", "atlas --method walk --samples 20");
-    recorder.run("size", "study.csv --method addresses");
+    recorder.runs(&[
+        ("size", "a b a.txt"),
+        ("size", "a b --by text"),
+        ("size", "ENGINE OTHER_ENGINE --texts a --samples 50 --rate 100000 --page 50"),
+        ("size", "ENGINE OTHER_ENGINE --method searches --queries log.txt --rate 100000 --page 50"),
+        ("size", "atlas --method walk --samples 20"),
+        ("size", "study.csv --method addresses"),
+    ]);
 }
 
 /// Some words of a page; neighbours share most of them.
@@ -205,10 +220,12 @@ fn seen(recorder: &mut Recorder<'_>) {
     recorder.run_with_input("seen add", "index --sketches", &input, 0);
     recorder.run_with_input("seen add-if-new", "index", &line(2), 0);
     recorder.run_with_input("seen check", "index", &input, 0);
-    recorder.run("seen remove", "index --name 0 --name none");
-    recorder.run("seen stats", "index");
-    recorder.run("seen compact", "index");
-    recorder.run("seen verify", "index");
+    recorder.runs(&[
+        ("seen remove", "index --name 0 --name none"),
+        ("seen stats", "index"),
+        ("seen compact", "index"),
+        ("seen verify", "index"),
+    ]);
     let largest =
         |name: &String| std::fs::metadata(recorder.dir.path(&format!("index/{name}"))).unwrap().len();
     let files = crate::util::files(&recorder.dir.path("index"));

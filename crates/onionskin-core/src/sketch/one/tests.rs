@@ -2,14 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::feature::{FeatureFilter, FeatureMaker};
+use crate::sketch::tests::pair;
 use crate::sketch::{estimate_resemblance, standard_error};
-
-/// Two sets of random fingerprints with `shared` in common and `own` more on each side.
-fn pair(shared: usize, own: usize, rng: &mut SplitMix64) -> (Vec<u64>, Vec<u64>) {
-    let common: Vec<u64> = (0..shared).map(|_| rng.next_u64()).collect();
-    let mut side = || common.iter().copied().chain((0..own).map(|_| rng.next_u64())).collect::<Vec<_>>();
-    (side(), side())
-}
 
 /// Computed by an independent program from the definitions.
 #[test]

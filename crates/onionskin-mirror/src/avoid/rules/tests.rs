@@ -52,6 +52,21 @@ fn the_largest_pure_directories_are_rules() {
 }
 
 #[test]
+fn no_rule_is_wider_than_the_directory_of_the_replica() {
+    check("+http://h/wiki/1 +http://h/wiki/2", "h /wiki/*");
+    check("+http://h/a/wiki/1 +http://h/a/wiki/x/2", "h /a/wiki/*");
+    // What is known of the host may be little of it, wherever that is.
+    check("+http://h/wiki/1 +http://h/wiki/2 +http://h/help/1 +http://h/help/2", "h /help/*, h /wiki/*");
+    check("+http://h/1 +http://h/2", "h /1, h /2");
+    check("+http://h/wiki/1 +http://h/wiki-x/2", "h /wiki-x/2, h /wiki/1");
+    // With its root page a replica is the host.
+    check("+http://h/ +http://h/wiki/1", "h *");
+    check("+http://h/index.html +http://h/wiki/1", "h *");
+    check("+http://h/?q +http://h/wiki/1", "h /?q, h /wiki/1");
+    check("+http://h/wiki/ +http://h/wiki/1", "h /wiki/*");
+}
+
+#[test]
 fn one_page_makes_no_directory() {
     check("+http://h/", "h /");
     check("-http://h/ +http://h/a/b/c/", "h /a/b/c/");
@@ -91,7 +106,7 @@ fn http_and_https_are_one() {
 fn ports_are_hosts_of_their_own() {
     let made = rules_for(
         known(
-            "+http://h/a +http://h/b -http://h:8080/ +http://h-x/a +http://h-x/b +https://h:80/1 +https://h:80/2",
+            "+http://h/ +http://h/b -http://h:8080/ +http://h-x/ +http://h-x/b +https://h:80/ +https://h:80/2",
         ),
         &RuleLimits::default(),
     );
@@ -144,7 +159,7 @@ fn a_directory_that_is_blocked_is_cut_further() {
         })
         .collect();
     let mut blocked = Blocked::default();
-    let rules = |blocked: &Blocked| cut(&spots, blocked, &RuleLimits::default());
+    let rules = |blocked: &Blocked| cut(&spots, 1, blocked, &RuleLimits::default());
     assert_eq!(rules(&blocked), [SkipRule::Host]);
     blocked.block("/");
     assert_eq!(rules(&blocked), [SkipRule::prefix("/a/").unwrap()]);
@@ -171,6 +186,17 @@ fn naive_rules(pages: &[(String, PageRole)], limits: &RuleLimits) -> BTreeSet<St
         let path = path_of(url);
         directories.extend(path.match_indices('/').map(|(at, _)| path[..=at].to_owned()));
     }
+    let own: Vec<String> =
+        pages.iter().filter(|(_, role)| *role != PageRole::Outside).map(|(url, _)| url.clone()).collect();
+    // Narrow enough: the whole host with its root page, else a directory that has all pages of the
+    // replica in it only where no deeper one has.
+    let is_narrow = |directory: &String| {
+        let has_all = |directory: &String| own.iter().all(|url| path_of(url).starts_with(directory));
+        let deeper = directories
+            .iter()
+            .any(|other| other != directory && other.starts_with(directory.as_str()) && has_all(other));
+        own.iter().any(|url| url == "/") || (directory != "/" && !deeper)
+    };
     let good = |directory: &String| {
         let below =
             |role| pages.iter().filter(|(url, r)| *r == role && path_of(url).starts_with(directory)).count();
@@ -183,6 +209,7 @@ fn naive_rules(pages: &[(String, PageRole)], limits: &RuleLimits) -> BTreeSet<St
             .filter(|(url, role)| *role != PageRole::Outside && path_of(url).starts_with(directory));
         let paths: BTreeSet<&String> = in_replica.map(|(url, _)| url).collect();
         !outside
+            && is_narrow(directory)
             && copies > 0
             && paths.len() as u64 >= limits.min_pages
             && unique as f64 <= limits.max_unique * (copies + unique) as f64

@@ -8,13 +8,15 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use crate::avoid::{
-    AvoidEntry, AvoidList, Capped, Date, KnownPage, MAX_RULES, PageRole, RuleLimits, Simulation, rules_for,
+    AvoidEntry, AvoidList, Capped, Date, KnownPage, MAX_RULES, PageRole, Protected, RuleLimits, Simulation,
+    rules_for,
 };
 use crate::describe::Kind;
 use onionskin_core::{CollectionId, DocId, Packed, ReplicaId, SiteId, SlotId};
+use onionskin_extract::url::without_user;
 use onionskin_similar::Bits;
 use onionskin_similar::SimilarRecord;
-use onionskin_store::table::{CollectionRow, Role, document};
+use onionskin_store::table::{CollectionGroupRow, CollectionRow, PrincipalReason, Role, document};
 use onionskin_store::{Atlas, MemoryBudget, StageName, TableName};
 
 use super::{AvoidError, Clusters, documents, open, replay};
@@ -33,6 +35,10 @@ pub struct AvoidParams {
     pub min_coverage: f64,
     /// Whether collections of fewer than ten pages count.
     pub noise: bool,
+    /// Whether copies count whose principal was chosen without evidence that it is the original.
+    pub weak: bool,
+    /// Hosts that nothing is skipped of.
+    pub protect: Protected,
     /// When a directory becomes a rule.
     pub limits: RuleLimits,
     /// Rules of the list, at most.
@@ -53,6 +59,8 @@ impl AvoidParams {
             kinds: AvoidParams::KINDS.to_vec(),
             min_coverage: 0.5,
             noise: false,
+            weak: false,
+            protect: Protected::default(),
             limits: RuleLimits::default(),
             max_rules: MAX_RULES,
             memory: MemoryBudget::default_for_machine(),
@@ -87,6 +95,11 @@ pub struct AvoidReport {
     /// Copies that were left out because of what they are, or how little of the principal they
     /// have.
     pub left_out: BTreeMap<String, u64>,
+    /// Copies that were left out because nothing tells which copy of their collection is the
+    /// original.
+    pub weak: u64,
+    /// Copies that were left out because they are on a protected host.
+    pub protected: u64,
     /// Copies without a rule, since it would have held for something else too.
     pub uncovered: u64,
     /// Rules that would have held for a page that is kept, and went.
@@ -100,6 +113,8 @@ struct Wanted {
     row: CollectionRow,
     name: String,
     principal: String,
+    reason: Option<PrincipalReason>,
+    evidence: Option<String>,
     /// Its pages among all members.
     members: Range<usize>,
 }
@@ -107,8 +122,7 @@ struct Wanted {
 /// Makes the list of what the next crawl can skip.
 pub fn avoid(params: &AvoidParams) -> Result<AvoidReport, AvoidError> {
     let atlas = open(&params.atlas, TableName::CollectionGroups, StageName::Collections)?;
-    let mut left_out = BTreeMap::new();
-    let mut wanted = wanted(params, &atlas, &mut left_out)?;
+    let Chosen { mut wanted, left_out, weak, protected } = wanted(params, &atlas)?;
     let (members, kept) = members(&atlas, &mut wanted)?;
     let crawl = Crawl::read(&atlas)?;
     let mut list = AvoidList {
@@ -144,7 +158,20 @@ pub fn avoid(params: &AvoidParams) -> Result<AvoidReport, AvoidError> {
     let (exact, near) = savings(&atlas, &clusters)?;
     let all = Savings { pages: simulation.before.pages, bytes: simulation.before.bytes };
     let atlas = params.atlas.clone();
-    Ok(AvoidReport { atlas, list, all, exact, near, simulation, left_out, uncovered, spared, capped })
+    Ok(AvoidReport {
+        atlas,
+        list,
+        all,
+        exact,
+        near,
+        simulation,
+        left_out,
+        weak,
+        protected,
+        uncovered,
+        spared,
+        capped,
+    })
 }
 
 fn no_clusters(atlas: &Atlas) -> Clusters {
@@ -152,31 +179,41 @@ fn no_clusters(atlas: &Atlas) -> Clusters {
     Clusters { cluster: vec![Packed::NONE; n], is_exact: vec![false; n], is_centre: vec![false; n] }
 }
 
-/// Replicas that are asked for, in order of group and number.
-fn wanted(
-    params: &AvoidParams,
-    atlas: &Atlas,
-    left_out: &mut BTreeMap<String, u64>,
-) -> Result<Vec<Wanted>, AvoidError> {
-    let mut names: HashMap<CollectionId, (String, bool)> = HashMap::new();
+/// Replicas that are asked for, and why others are not.
+#[derive(Default)]
+struct Chosen {
+    /// In order of group and number.
+    wanted: Vec<Wanted>,
+    left_out: BTreeMap<String, u64>,
+    weak: u64,
+    protected: u64,
+}
+
+fn wanted(params: &AvoidParams, atlas: &Atlas) -> Result<Chosen, AvoidError> {
+    let mut groups: HashMap<CollectionId, CollectionGroupRow> = HashMap::new();
     for group in atlas.collection_groups()? {
         let group = group?;
-        names.insert(group.group, (group.name, group.is_noise));
+        groups.insert(group.group, group);
     }
     let mut rows: Vec<CollectionRow> = Vec::new();
-    let mut principals: HashMap<CollectionId, String> = HashMap::new();
+    let mut principals: HashMap<CollectionId, CollectionRow> = HashMap::new();
     for row in atlas.collections()? {
         let row = row?;
         if row.is_principal {
-            principals.insert(row.group, row.root_url.clone().unwrap_or_default());
+            principals.insert(row.group, row);
         } else {
             rows.push(row);
         }
     }
-    let mut wanted = Vec::new();
+    let hosts = Hosts::read(atlas, rows.iter().chain(principals.values()).filter_map(|row| row.site))?;
+    let mut chosen = Chosen::default();
     for row in rows {
-        let (name, is_noise) = names.get(&row.group).cloned().unwrap_or_default();
-        let why = if is_noise && !params.noise {
+        let (Some(group), principal) = (groups.get(&row.group), principals.get(&row.group)) else { continue };
+        if hosts.host(row.site).is_some_and(|host| params.protect.covers(host)) {
+            chosen.protected += 1;
+            continue;
+        }
+        let why = if group.is_noise && !params.noise {
             Some("collection of fewer than ten pages".to_owned())
         } else if !params.kinds.contains(&row.kind) {
             Some(row.kind.to_string())
@@ -185,15 +222,55 @@ fn wanted(
         } else {
             None
         };
-        match why {
-            Some(why) => *left_out.entry(why).or_default() += 1,
-            None => {
-                let principal = principals.get(&row.group).cloned().unwrap_or_default();
-                wanted.push(Wanted { row, name, principal, members: 0..0 });
+        if let Some(why) = why {
+            *chosen.left_out.entry(why).or_default() += 1;
+            continue;
+        }
+        // One owner may skip any copy of what is theirs; nobody is robbed of an original.
+        let same_owner = principal.is_some_and(|principal| hosts.have_one_owner(row.site, principal.site));
+        if !params.weak && !same_owner && group.principal_reason.is_none_or(PrincipalReason::is_weak) {
+            chosen.weak += 1;
+            continue;
+        }
+        let root = principal.and_then(|principal| principal.root_url.as_deref()).unwrap_or_default();
+        chosen.wanted.push(Wanted {
+            row,
+            name: group.name.clone(),
+            principal: without_user(root).into_owned(),
+            reason: group.principal_reason,
+            evidence: group.principal_evidence.clone(),
+            members: 0..0,
+        });
+    }
+    Ok(chosen)
+}
+
+/// Hosts and registered domains of some sites.
+struct Hosts(HashMap<SiteId, (String, Option<String>)>);
+
+impl Hosts {
+    fn read(atlas: &Atlas, sites: impl Iterator<Item = SiteId>) -> Result<Hosts, AvoidError> {
+        let mut hosts: HashMap<SiteId, (String, Option<String>)> =
+            sites.map(|site| (site, (String::new(), None))).collect();
+        for batch in atlas.sites()? {
+            for row in batch?.rows() {
+                if let Some(host) = hosts.get_mut(&row.site) {
+                    *host = (row.host.to_owned(), row.registered_domain.map(str::to_owned));
+                }
             }
         }
+        Ok(Hosts(hosts))
     }
-    Ok(wanted)
+
+    fn host(&self, site: Option<SiteId>) -> Option<&str> {
+        self.0.get(&site?).map(|(host, _)| host.as_str())
+    }
+
+    /// Whether two sites are one host, or have a registered domain in common.
+    fn have_one_owner(&self, one: Option<SiteId>, other: Option<SiteId>) -> bool {
+        let domain = |site: Option<SiteId>| self.0.get(&site?)?.1.as_deref();
+        one.is_some() && (one == other || (domain(one).is_some() && domain(one) == domain(other)))
+    }
 }
 
 /// Documents of the wanted replicas with whether they are copies of what is kept, replica by
@@ -375,7 +452,9 @@ fn entries(
             kind: row.kind.to_string(),
             name: wanted.name.clone(),
             principal: wanted.principal.clone(),
-            root: row.root_url.clone().unwrap_or_default(),
+            principal_reason: wanted.reason.map(|reason| reason.to_string()),
+            principal_evidence: wanted.evidence.clone(),
+            root: without_user(row.root_url.as_deref().unwrap_or_default()).into_owned(),
             host: host.host,
             other_ports: host.other_ports,
             rules: host.rules,

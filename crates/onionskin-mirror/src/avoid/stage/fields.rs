@@ -32,6 +32,8 @@ struct Fields<'a> {
     spared_rules: u64,
     capped_rules: u64,
     left_out: &'a BTreeMap<String, u64>,
+    weak: u64,
+    protected: u64,
     entries: &'a [AvoidEntry],
 }
 
@@ -58,6 +60,8 @@ impl Serialize for AvoidReport {
             spared_rules: self.spared,
             capped_rules: self.capped.rules,
             left_out: &self.left_out,
+            weak: self.weak,
+            protected: self.protected,
             entries: &self.list.entries,
         };
         fields.serialize(serializer)

@@ -283,8 +283,8 @@ def _search(
             raise ValueError(f"the threshold is above 0 and at most 1, not {least}")
         if exact:
             return _similar.Search("resemblance", least, recipe.main, exact=True)
-        k, s, r, from_sketches, _ = kernels.filter_for(recipe.spelling, least, filter)
-        return _similar.Search("resemblance", least, recipe.main, (k, s, r), from_sketches)
+        chosen, from_sketches, sift = kernels.filter_for(recipe.spelling, least, filter)
+        return _similar.Search("resemblance", least, recipe.main, chosen, from_sketches, sift)
     raise ValueError(f"unknown method {method!r}; known are resemblance, overlap, exact")
 
 
@@ -310,6 +310,7 @@ def _find_similar(
     if sets is None:
         near = target.spark.createDataFrame([], _similar.PAIRS)
     else:
+        rows = None
         if search.method == "overlap" or search.exact:
             candidates = _similar.candidates_by_prefix(work, sets, search)
         else:
@@ -322,6 +323,9 @@ def _find_similar(
         n_candidates = candidates.count()
         sets = _similar.sets_of_candidates(work, sets, candidates)
         near = _similar.verified(work, "near", sets, candidates, search.bound)
+        if rows is not None and search.sift is not None:
+            verified = near
+            near = work.step("sifted", lambda: _similar.sifted(verified, rows, search))
     links = target.read("links") if keep == "most-linked" else None
     wishes = _similar.priority(documents.withColumnRenamed("source", "name"), links, keep)
     clusters = _similar.cluster(
@@ -426,7 +430,7 @@ def collections(
         def table(what: int, columns: str) -> DataFrame:
             return found.where(F.col("what") == what).join(numbers, ["component", "nth"]).select(*columns.split())
 
-        of_groups = table(0, "group kind name replicas slots sites pages bytes duplicate_pages duplicate_bytes is_noise evidence")
+        of_groups = table(0, "group kind name replicas slots sites pages bytes duplicate_pages duplicate_bytes is_noise evidence principal_reason principal_evidence")
         of_replicas = table(
             1,
             "group replica site root_doc root_url pages is_principal folder kind coverage copies changed added missing virtual_pages bytes newer",

@@ -108,6 +108,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
 
 
+def _named(given: argparse.Namespace, names: str) -> dict[str, Any]:
+    """What was given for arguments that have the same name in a function."""
+    return {name: getattr(given, name) for name in names.split()}
+
+
 def _command(given: argparse.Namespace) -> int:
     from pyspark.sql import SparkSession
 
@@ -137,18 +142,10 @@ def _command(given: argparse.Namespace) -> int:
             given.inputs,
             given.output,
             recipe=given.recipe or job.RECIPE,
-            seed=given.seed,
-            text_field=given.text_field,
-            id_field=given.id_field,
-            url_field=given.url_field,
             text_is_html=given.html,
-            any_status=given.any_status,
-            format=given.format,
-            io=given.io,
-            overwrite=given.overwrite,
             resume=resume,
-            max_bad_records=given.max_bad_records,
             progress=progress,
+            **_named(given, "seed text_field id_field url_field any_status format io overwrite max_bad_records"),
         )
         summaries.append(scanned)
     atlas = given.output if given.command in ("run", "scan") else given.atlas
@@ -156,28 +153,19 @@ def _command(given: argparse.Namespace) -> int:
         found = job.similar(
             session,
             atlas,
-            method=given.method,
-            threshold=given.threshold,
-            chunking=given.chunking,
-            preset=given.preset,
-            filter=given.filter,
-            exact=given.exact,
-            cluster=given.cluster,
-            keep=given.keep,
             resume=resume,
             progress=progress,
+            **_named(given, "method threshold chunking preset filter exact cluster keep"),
         )
         summaries.append(found)
     if given.command == "collections" or (given.command == "run" and summaries[0].counts["links"]):
         grown = job.collections(
             session,
             atlas,
-            merge=given.merge,
-            any_site=given.any_site,
-            trivial=given.trivial,
             url_rules=not given.no_url_rules,
             resume=resume,
             progress=progress,
+            **_named(given, "merge any_site trivial"),
         )
         summaries.append(grown)
     for summary in summaries:

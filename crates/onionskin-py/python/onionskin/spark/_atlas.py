@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .. import __version__
+from .. import __version__, _onionskin
 from ._files import Files
 from ._work import each
 
@@ -55,12 +55,18 @@ class AtlasFiles:
     def __init__(self, spark: SparkSession, path: str) -> None:
         self.spark = spark
         self.files = Files(spark, path)
+        # : Files that were compared with their checksums, by checksum.
+        self._sound: set[tuple[str, str]] = set()
 
     def manifest(self) -> dict[str, Any]:
         if not self.files.exists("manifest.json"):
             raise FileNotFoundError(f"{self.files.root} is no atlas: it has no manifest.json; run scan first")
-        found: dict[str, Any] = json.loads(self.files.read("manifest.json"))
+        found: dict[str, Any] = json.loads(_onionskin.spark.checked_manifest(self.files.read("manifest.json")))
+        found.setdefault("stages", {})
         return found
+
+    def _write_manifest(self, manifest: Mapping[str, Any]) -> None:
+        self.files.write("manifest.json", _onionskin.spark.sealed_manifest(json.dumps(manifest)))
 
     def write(self, table: str, frame: DataFrame, keys: list[str], rows: int) -> None:
         """Writes a table of about so many rows in order of some columns."""
@@ -79,9 +85,22 @@ class AtlasFiles:
         entry = self.manifest()["tables"].get(table)
         if entry is None:
             raise ValueError(f"the atlas has no table {table}")
+        self._ensure_sound(table, entry["files"])
         paths = [self.files.path(file["path"]) for file in entry["files"]]
         # A table without rows may have no file to take its columns from.
         return self.spark.read.parquet(*paths) if paths else self.spark.createDataFrame([], EMPTY.get(table, "fp long, doc long"))
+
+    def _ensure_sound(self, table: str, files: list[dict[str, Any]]) -> None:
+        """Compares the files of a table with the manifest, once, so that nobody computes with damaged values."""
+        if all((file["path"], file["xxh3"]) in self._sound for file in files):
+            return
+        there = {file["path"]: file for file in self._entries([table])[table]["files"]}
+        for file in files:
+            found = there.get(file["path"])
+            if found != file:
+                what = "it is missing" if found is None else f"it has {found['rows']} rows, {found['bytes']} bytes and checksum {found['xxh3']}"
+                raise ValueError(f"table {table}, {self.files.path(file['path'])}: damaged: {what}; run the stage that makes this table again")
+            self._sound.add((file["path"], file["xxh3"]))
 
     def clear(self) -> None:
         """Removes the manifest, and then the tables that it named or that an earlier job left."""
@@ -98,7 +117,7 @@ class AtlasFiles:
         manifest, gone = self.manifest(), set(tables)
         if gone & set(manifest["tables"]):
             manifest["tables"] = {name: entry for name, entry in manifest["tables"].items() if name not in gone}
-            self.files.write("manifest.json", json.dumps(manifest, indent=2))
+            self._write_manifest(manifest)
 
     def _entries(self, tables: list[str]) -> dict[str, dict[str, Any]]:
         """What the manifest says of tables: checksums are taken where the files are, all in one go."""
@@ -163,10 +182,7 @@ class AtlasFiles:
                 manifest.setdefault(key, {}).update(value)
             else:
                 manifest[key] = value
-        # Empty maps are left out, as the program does.
-        if not manifest["stages"]:
-            del manifest["stages"]
-        self.files.write("manifest.json", json.dumps(manifest, indent=2, sort_keys=False))
+        self._write_manifest(manifest)
         return manifest
 
 

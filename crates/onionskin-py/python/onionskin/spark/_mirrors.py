@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ._work import ONE_TASK, Work, components, each, whole
@@ -195,13 +195,13 @@ def _bridge(web: Web, links: DataFrame, of: DataFrame) -> DataFrame:
 
 
 PAGES = (
-    "component long, is_link boolean, doc long, to long, cluster long, site long, linked_from long, url string, title string, bytes long, "
-    "fetched_at timestamp, text_fp long, host string, domain string, site_pages long, group long, replica long"
+    "component long, is_link boolean, doc long, to long, cluster long, site long, linked_from long, voters string, url string, title string, "
+    "canonical_url string, bytes long, fetched_at timestamp, text_fp long, host string, domain string, site_pages long, group long, replica long"
 )
 FOUND = (
     "what int, component long, nth long, replicas long, slots long, sites long, pages long, bytes long, duplicate_pages long, duplicate_bytes long, "
     "replica long, site long, root_doc long, copies long, changed long, added long, missing long, virtual_pages long, slot long, doc long, "
-    "kind string, name string, evidence string, root_url string, folder string, newer string, role string, "
+    "kind string, name string, evidence string, principal_reason string, principal_evidence string, root_url string, folder string, newer string, role string, "
     "is_noise boolean, is_principal boolean, is_virtual boolean, coverage double"
 )
 
@@ -221,11 +221,17 @@ def assemble(
         web.sites.select(F.col("doc").alias("dest"), F.col("site").alias("dest_site")), "dest"
     )
     across = across.where("dest_site is null or src_site <> dest_site")
-    counts = across.groupBy(F.col("dest").alias("doc")).agg(F.countDistinct("src_site").alias("linked_from"))
+    # A registered domain has one vote, whatever hosts it has. One text has them all, as domains
+    # have no spaces.
+    voters = each(sites.select("site", "host"), "site long, voter string", "voters").withColumnRenamed("site", "src_site")
+    across = across.join(voters, "src_site", "left")
+    counts = across.groupBy(F.col("dest").alias("doc")).agg(
+        F.countDistinct("src_site").alias("linked_from"), F.array_join(F.sort_array(F.collect_set("voter")), " ").alias("voters")
+    )
 
     site_pages = documents.where("site is not null").groupBy("site").agg(F.count("*").alias("site_pages"))
     of_site = sites.select("site", "host", F.col("registered_domain").alias("domain")).join(site_pages, "site", "left")
-    about = documents.select("doc", "site", "url", "title", "bytes", "fetched_at", "text_fp")
+    about = documents.select("doc", "site", "url", "title", "canonical_url", "bytes", "fetched_at", "text_fp")
     columns = [field.strip().split(" ")[0] for field in PAGES.split(",")]
 
     def rows_of(pages: DataFrame) -> DataFrame:
@@ -276,6 +282,11 @@ def _nearby(work: Work, web: Web, documents: DataFrame, members: DataFrame, rows
     return work.step("nearby", lambda: kept.select("component", "doc", "group", "replica"))
 
 
+def _without_user(url: str) -> Column:
+    """An address without the user name and the password in it."""
+    return F.regexp_replace(url, "^(https?://)[^/?#]*@", "$1")
+
+
 def url_rules(work: Work, documents: DataFrame, sites: DataFrame, clustered: DataFrame) -> DataFrame:
     """Rewritings of addresses under which pages stay the same, learned: where a rewritten address is known too, is the page a copy?"""
     pages = documents.where("site is not null and url is not null and tokens > 0").select("doc", "site", "url")
@@ -308,8 +319,8 @@ def url_rules(work: Work, documents: DataFrame, sites: DataFrame, clustered: Dat
     urls = documents.select("doc", "url")
     told = (
         counted.select("*", F.col("example.doc").alias("doc"), F.col("example.to").alias("to"))
-        .join(urls.withColumnRenamed("url", "example_from"), "doc")
-        .join(urls.select(F.col("doc").alias("to"), F.col("url").alias("example_to")), "to")
+        .join(urls.select("doc", _without_user("url").alias("example_from")), "doc")
+        .join(urls.select(F.col("doc").alias("to"), _without_user("url").alias("example_to")), "to")
         .join(sites.select("site", "host"), "site", "left")
     )
     told = work.step("rules", lambda: told.select("doc", "host", "kind", "pattern", "support", "checked", "example_from", "example_to"))

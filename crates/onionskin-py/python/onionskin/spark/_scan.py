@@ -44,6 +44,8 @@ READING: dict[str, Any] = {
     "text_is_html": False,
     "text_digests": False,
     "any_status": False,
+    "follow_links": False,
+    "postscript": False,
     "format": None,
     "max_record_bytes": 64 << 20,
     "max_text_bytes": 64 << 20,

@@ -17,9 +17,7 @@ from pyspark.sql import functions as F
 
 from ._work import ONE_TASK, Work, components, each, whole
 
-# : Members of a bucket of equal features that are paired all with all, and the shades of a fuller
-# one that are told apart: as in the program.
-CROWD = 32
+# : Shades of a crowded bucket that are told apart: as in the program.
 MOST_SHADES = 4096
 MOST_SUPER_FEATURES = 128
 
@@ -36,6 +34,8 @@ class Search:
     chunking: str | None
     filter: tuple[int, int, int] | None = None
     from_sketches: bool = False
+    # : At least so many of so many first minima agree in a pair that is looked at.
+    sift: tuple[int, int] | None = None
     exact: bool = False
 
     @property
@@ -90,21 +90,27 @@ def sets_of_candidates(work: Work, sets: DataFrame, candidates: DataFrame) -> Da
     return work.step("sets", lambda: sets.join(wanted, "doc", "left_semi"))
 
 
-def _buckets(work: Work, name: str, meetings: DataFrame) -> DataFrame:
+def _buckets(work: Work, name: str, meetings: DataFrame, documents: int) -> DataFrame:
     """Pairs of documents that meet in a bucket: all with all in small ones, a few of each in crowded ones. (a, b, crowded)
 
-    A bucket of a million members costs a million rows: nobody enumerates its square, and no task holds it.
+    Up to which size a bucket is small depends on the sizes of all of them and on the number of documents. A bucket of a million
+    members costs a million rows: nobody enumerates its square, and no task holds it.
     """
+    from onionskin._onionskin import spark as kernels
+
     sizes = meetings.groupBy("feature").agg(F.count("*").alias("n"), F.min("doc").alias("smallest")).where("n > 1")
     shared = work.step(f"{name}-shared", lambda: meetings.join(sizes, "feature"))
-    few = shared.where(F.col("n") <= CROWD).select("feature", "doc")
+    # Of each size one row: there are fewer sizes than the square root of twice the meetings.
+    by_size = sizes.groupBy("n").agg(F.count("*").alias("buckets")).collect()
+    limit = kernels.crowd_limit({row["n"]: row["buckets"] for row in by_size}, documents)
+    few = shared.where(F.col("n") <= limit).select("feature", "doc")
     small = (
         few.select("feature", F.col("doc").alias("a"))
         .join(few.select("feature", F.col("doc").alias("b")), "feature")
         .where("a < b")
         .select("a", "b", F.lit(False).alias("crowded"))
     )
-    crowd = shared.where(F.col("n") > CROWD).select("feature", "doc", "shade", "smallest")
+    crowd = shared.where(F.col("n") > limit).select("feature", "doc", "shade", "smallest")
     shades = crowd.groupBy("feature", "shade").agg(F.min("doc").alias("first"))
     rank = F.row_number().over(Window.partitionBy("feature").orderBy("first", "shade"))
     known = shades.withColumn("rank", rank).where(F.col("rank") <= MOST_SHADES).drop("rank")
@@ -124,9 +130,10 @@ def candidates_by_features(work: Work, documents: DataFrame, copied: DataFrame, 
     k, _, r = search.filter
     source = "sketch" if search.from_sketches else "features"
     rows = documents.where(F.col("text_fp").isNotNull()).select("doc", source).join(copied.select("doc"), "doc", "left_anti")
+    n_rows = rows.count()
     meetings = each(rows, MEETINGS, "meetings", filter=search.filter, from_sketches=search.from_sketches)
     if r == 1:
-        return work.step("candidates", lambda: _buckets(work, "features", meetings).select("a", "b").distinct())
+        return work.step("candidates", lambda: _buckets(work, "features", meetings, n_rows).select("a", "b").distinct())
     combinations = 1
     for i in range(r):
         combinations = combinations * (k - i) // (i + 1)
@@ -134,10 +141,10 @@ def candidates_by_features(work: Work, documents: DataFrame, copied: DataFrame, 
         counts = meetings.groupBy("feature").count().where("count > 1").select("feature")
         shared = meetings.join(counts, "feature").groupBy("doc").agg(F.collect_list("feature").alias("features"))
         supers = each(shared.where(F.size("features") >= r), MEETINGS, "super_features", r=r)
-        return work.step("candidates", lambda: _buckets(work, "super-features", supers).select("a", "b").distinct())
+        return work.step("candidates", lambda: _buckets(work, "super-features", supers, n_rows).select("a", "b").distinct())
 
     def counted() -> DataFrame:
-        met = _buckets(work, "features", meetings)
+        met = _buckets(work, "features", meetings, n_rows)
         often = met.where("not crowded").groupBy("a", "b").count().where(F.col("count") >= r).select("a", "b")
         return often.unionByName(met.where("crowded").select("a", "b")).distinct()
 
@@ -171,6 +178,22 @@ def verified(work: Work, name: str, sets: DataFrame, pairs: DataFrame, bound: tu
     both = with_b.join(sets.select(F.col("doc").alias("a"), F.col("chunks").alias("set_a")), "a").select("a", "b", "set_a", "set_b")
     arguments: dict[str, Any] = {} if bound is None else {"kind": bound[0], "value": bound[1]}
     return work.step(name, lambda: each(both, PAIRS, "count_shared", **arguments))
+
+
+def sifted(near: DataFrame, rows: DataFrame, search: Search) -> DataFrame:
+    """Pairs whose sketches agree well enough.
+
+    The program sifts before it verifies. What is dropped is the same, and the verified pairs are few.
+    """
+    if search.sift is None:
+        return near
+    least, minima = search.sift
+    sketches = rows.select("doc", F.slice("sketch", 1, minima).alias("sketch"))
+    both = near
+    for side in ("a", "b"):
+        both = both.join(sketches.select(F.col("doc").alias(side), F.col("sketch").alias(f"sketch_{side}")), side)
+    agree = F.size(F.filter(F.zip_with("sketch_a", "sketch_b", lambda a, b: a == b), lambda same: same))
+    return both.where(agree >= least).select(*near.columns)
 
 
 def priority(documents: DataFrame, links: DataFrame | None, keep: str) -> DataFrame:

@@ -7,7 +7,8 @@ fn of_before() -> Value {
     json!({
         "exact": { "texts": 60, "copies": 7, "spilled_bytes": 0 },
         "candidates": {
-            "documents": 53, "buckets": 20, "crowded_buckets": 1, "largest_bucket": 9, "spilled_bytes": 3
+            "documents": 53, "buckets": 20, "crowded_buckets": 1, "largest_bucket": 9, "crowd_limit": 32,
+            "met": 70, "spilled_bytes": 3
         },
         "verified": { "candidates": 40, "verified": 30, "passes": 1, "spilled_bytes": 0 },
         "join": {

@@ -158,6 +158,17 @@ fn same_site_or_not(section: &mut Section, level: &Level) {
         percent(share(large.one_site, large.clusters))
     );
     section.show("one-site", Figure::Bars(figure), sentence);
+    let rows = names.iter().zip(classes).map(|(name, class)| {
+        [
+            name.clone().into(),
+            class.clusters.into(),
+            class.documents.into(),
+            class.one_site.into(),
+            Cell::Share(share(class.one_site, class.clusters)),
+            class.same_site_duplicates.into(),
+            class.cross_site_duplicates.into(),
+        ]
+    });
     let columns = [
         "Size",
         "Clusters",
@@ -167,35 +178,30 @@ fn same_site_or_not(section: &mut Section, level: &Level) {
         "Duplicates on the same site",
         "Duplicates on other sites",
     ];
-    let mut table =
-        Table::new("one-site", &format!("Clusters on one site or several: {}", level.title), &columns);
-    for (name, class) in names.iter().zip(classes) {
-        table.row([
-            name.clone().into(),
-            class.clusters.into(),
-            class.documents.into(),
-            class.one_site.into(),
-            Cell::Share(share(class.one_site, class.clusters)),
-            class.same_site_duplicates.into(),
-            class.cross_site_duplicates.into(),
-        ]);
-    }
-    section.table(table);
+    section.table(Table::of(
+        "one-site",
+        &format!("Clusters on one site or several: {}", level.title),
+        columns,
+        rows,
+    ));
 }
 
 fn largest(section: &mut Section, level: &Level) {
-    let columns = ["Documents", "Sites", "Original", "Title"];
-    let mut table =
-        Table::new("largest-clusters", &format!("The largest clusters: {}", level.title), &columns);
-    for (cluster, (url, title)) in level.counts.largest.iter().zip(&level.largest) {
-        table.row([
+    let rows = level.counts.largest.iter().zip(&level.largest).map(|(cluster, (url, title))| {
+        [
             cluster.documents.into(),
             cluster.sites.into(),
             url.clone().map_or_else(|| Cell::Text(format!("document {}", cluster.original())), Cell::Address),
             title.clone().into(),
-        ]);
-    }
-    section.table(table);
+        ]
+    });
+    let columns = ["Documents", "Sites", "Original", "Title"];
+    section.table(Table::of(
+        "largest-clusters",
+        &format!("The largest clusters: {}", level.title),
+        columns,
+        rows,
+    ));
 }
 
 pub(super) fn growth(findings: &Findings) -> Section {

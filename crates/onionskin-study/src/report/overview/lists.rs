@@ -32,11 +32,8 @@ pub(super) fn collections(findings: &Findings) -> Section {
         sentence += &format!(" {} smaller ones are taken for noise.", grouped(found.noise));
     }
     section.show("collections", Figure::Collections(found.points.clone()), sentence);
-    let columns =
-        ["Collection", "Principal copy", "Kind", "Copies", "Pages", "Sites", "Pages outside the principal"];
-    let mut table = Table::new("collections", "The most replicated collections", &columns);
-    for row in &found.top {
-        table.row([
+    let rows = found.top.iter().map(|row| {
+        [
             row.name.clone().into(),
             row.root.clone().map_or(Cell::None, Cell::Address),
             row.kind.clone().into(),
@@ -44,9 +41,11 @@ pub(super) fn collections(findings: &Findings) -> Section {
             row.size.into(),
             row.sites.into(),
             row.duplicate_pages.into(),
-        ]);
-    }
-    section.table(table);
+        ]
+    });
+    let columns =
+        ["Collection", "Principal copy", "Kind", "Copies", "Pages", "Sites", "Pages outside the principal"];
+    section.table(Table::of("collections", "The most replicated collections", columns, rows));
     section
 }
 
@@ -96,6 +95,19 @@ pub(super) fn sites(findings: &Findings) -> Section {
     if findings.copied_sites.is_empty() {
         return section;
     }
+    let rows = findings.copied_sites.iter().map(|site| {
+        let counts = site.counts;
+        let of = |n: u32| Cell::Share(share(u64::from(n), u64::from(counts.documents)));
+        [
+            site.host.clone().into(),
+            u64::from(counts.documents).into(),
+            u64::from(counts.clustered).into(),
+            of(counts.clustered),
+            u64::from(counts.elsewhere).into(),
+            u64::from(counts.duplicates).into(),
+            of(counts.duplicates),
+        ]
+    });
     let columns = [
         "Site",
         "Documents",
@@ -105,22 +117,12 @@ pub(super) fn sites(findings: &Findings) -> Section {
         "Duplicates",
         "Duplicates, %",
     ];
-    let mut table =
-        Table::new("sites", &format!("Sites with the most duplicates: {}", level.title), &columns);
-    for site in &findings.copied_sites {
-        let counts = site.counts;
-        let of = |n: u32| Cell::Share(share(u64::from(n), u64::from(counts.documents)));
-        table.row([
-            site.host.clone().into(),
-            u64::from(counts.documents).into(),
-            u64::from(counts.clustered).into(),
-            of(counts.clustered),
-            u64::from(counts.elsewhere).into(),
-            u64::from(counts.duplicates).into(),
-            of(counts.duplicates),
-        ]);
-    }
-    section.table(table);
+    section.table(Table::of(
+        "sites",
+        &format!("Sites with the most duplicates: {}", level.title),
+        columns,
+        rows,
+    ));
     section
 }
 
@@ -144,11 +146,8 @@ pub(super) fn aliases(found: &Collections) -> Section {
     if found.rules.is_empty() {
         section.say("No rewriting of addresses was seen under which pages stay the same.");
     } else {
-        let columns = ["Rewriting", "Of", "Host", "Pairs that are copies", "Pairs seen", "From", "To"];
-        let mut table =
-            Table::new("rewritings", "Rewritings of addresses under which pages stay the same", &columns);
-        for rule in &found.rules {
-            table.row([
+        let rows = found.rules.iter().map(|rule| {
+            [
                 rule.kind.clone().into(),
                 rule.pattern.clone().into(),
                 rule.host.clone().map_or_else(|| "everywhere".into(), Cell::Text),
@@ -156,9 +155,15 @@ pub(super) fn aliases(found: &Collections) -> Section {
                 rule.checked.into(),
                 rule.from.clone().into(),
                 rule.to.clone().into(),
-            ]);
-        }
-        section.table(table);
+            ]
+        });
+        let columns = ["Rewriting", "Of", "Host", "Pairs that are copies", "Pairs seen", "From", "To"];
+        section.table(Table::of(
+            "rewritings",
+            "Rewritings of addresses under which pages stay the same",
+            columns,
+            rows,
+        ));
     }
     section
 }

@@ -56,18 +56,17 @@ pub(super) fn connected(findings: &Findings, parts: &WebParts) -> Section {
         percent(share(count(Part::Disconnected), findings.documents))
     );
     section.show("bow-tie", Figure::Bars(figure), sentence);
-    let columns = ["Part", "Documents", "Documents, %", "In clusters", "In clusters, %"];
-    let mut table = Table::new("bow-tie", "Parts of the bow tie", &columns);
-    for part in Part::ALL {
-        table.row([
+    let rows = Part::ALL.map(|part| {
+        [
             part.name().into(),
             count(part).into(),
             Cell::Share(share(count(part), findings.documents)),
             clustered(part).into(),
             Cell::Share(share(clustered(part), count(part))),
-        ]);
-    }
-    section.table(table);
+        ]
+    });
+    let columns = ["Part", "Documents", "Documents, %", "In clusters", "In clusters, %"];
+    section.table(Table::of("bow-tie", "Parts of the bow tie", columns, rows));
     section.say(format!(
         "There {}; the largest weakly connected one has {} documents.",
         match parts.strong_components {
@@ -151,18 +150,21 @@ fn by_part(section: &mut Section, findings: &Findings) {
         };
         section.show("parts", Figure::Bars(figure), comparison);
     }
-    let columns = [
-        "Level",
-        "Complete",
-        "Complete, %",
-        "Connected",
-        "Connected, %",
-        "Disconnected",
-        "Disconnected, %",
-        "Clusters that fall apart",
-    ];
-    let mut table =
-        Table::new("duplicates-by-part", "Duplicates in the complete web and in its parts", &columns);
+    let title = "Duplicates in the complete web and in its parts";
+    let mut table = Table::new(
+        "duplicates-by-part",
+        title,
+        &[
+            "Level",
+            "Complete",
+            "Complete, %",
+            "Connected",
+            "Connected, %",
+            "Disconnected",
+            "Disconnected, %",
+            "Clusters that fall apart",
+        ],
+    );
     for level in &findings.levels {
         let counts = &level.counts;
         let mut row: Vec<Cell> = vec![level.title.clone().into()];
@@ -173,6 +175,22 @@ fn by_part(section: &mut Section, findings: &Findings) {
         table.row(row);
     }
     section.table(table);
+    let rows = findings.levels.iter().map(|level| {
+        let counts = &level.counts;
+        let whole = &counts.whole;
+        [
+            level.title.clone().into(),
+            whole.clusters.into(),
+            counts.clusters_reached.into(),
+            Cell::Share(share(counts.clusters_reached, whole.clusters)),
+            whole.unique().into(),
+            counts.unique_reached().into(),
+            Cell::Share(share(counts.unique_reached(), whole.unique())),
+            whole.useful().into(),
+            counts.useful_reached().into(),
+            Cell::Share(share(counts.useful_reached(), whole.useful())),
+        ]
+    });
     let columns = [
         "Level",
         "Clusters",
@@ -185,23 +203,6 @@ fn by_part(section: &mut Section, findings: &Findings) {
         "Useful reached",
         "Useful reached, %",
     ];
-    let mut table = Table::new("coverage", "What the crawl covers", &columns);
-    for level in &findings.levels {
-        let counts = &level.counts;
-        let whole = &counts.whole;
-        table.row([
-            level.title.clone().into(),
-            whole.clusters.into(),
-            counts.clusters_reached.into(),
-            Cell::Share(share(counts.clusters_reached, whole.clusters)),
-            whole.unique().into(),
-            counts.unique_reached().into(),
-            Cell::Share(share(counts.unique_reached(), whole.unique())),
-            whole.useful().into(),
-            counts.useful_reached().into(),
-            Cell::Share(share(counts.useful_reached(), whole.useful())),
-        ]);
-    }
-    section.table(table);
+    section.table(Table::of("coverage", "What the crawl covers", columns, rows));
     section.say("Clusters are cut down to the documents of a part before its duplicates are counted. A cluster falls apart when each part has one document of it. Useful documents are the unique ones and one of each cluster.");
 }

@@ -3,26 +3,24 @@
 
 use std::path::Path;
 
-use crate::size::{By, Member, MemberFailure, Page, Presence, Sample};
+use crate::size::{By, MemberFailure, Page, Presence, Sample};
 use onionskin_extract::url::normalize;
 use onionskin_seen::{Entry, Params, Reader, SeenError};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::stored::{Bottom, Questions, Room, url_key};
+use super::stored::{Bottom, Questions, Room, Source, url_key};
 
 /// An index, as it was when it was opened.
 pub(super) struct IndexMember {
     name: String,
     reader: Reader,
     by: By,
-    room: Room,
-    count: Option<u64>,
 }
 
 impl IndexMember {
-    pub(super) fn open(name: &str, room: Room) -> Result<IndexMember, SeenError> {
+    pub(super) fn open(name: &str, room: &Room) -> Result<IndexMember, SeenError> {
         let reader = Reader::open(Path::new(name), room.memory.share(1, 4))?;
-        Ok(IndexMember { name: name.to_owned(), reader, by: By::Text, room, count: None })
+        Ok(IndexMember { name: name.to_owned(), reader, by: By::Text })
     }
 
     pub(super) fn name(&self) -> &str {
@@ -51,17 +49,8 @@ impl IndexMember {
     }
 }
 
-impl Member for IndexMember {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn count(&mut self) -> Result<Option<u64>, MemberFailure> {
-        Ok(self.count)
-    }
-
-    fn sample(&mut self, wanted: usize, seed: u64) -> Result<Sample, MemberFailure> {
-        let mut bottom = Bottom::new(wanted, seed, &self.room)?;
+impl Source for IndexMember {
+    fn draw(&mut self, name: &str, mut bottom: Bottom) -> Result<(Sample, Option<u64>), MemberFailure> {
         let mut passed_over = 0u64;
         self.reader.each_document::<MemberFailure>(|entry| match self.page(entry) {
             Some((unit, page)) => bottom.push(unit, || page),
@@ -75,10 +64,13 @@ impl Member for IndexMember {
             return Err("none of its names is an address".into());
         }
         if passed_over > 0 {
-            tracing::warn!(index = %self.name, documents = passed_over, "names that are no addresses were passed over");
+            tracing::warn!(
+                index = name,
+                documents = passed_over,
+                "names that are no addresses were passed over"
+            );
         }
-        self.count = Some(count);
-        Ok(sample)
+        Ok((sample, Some(count)))
     }
 
     fn contains(&mut self, pages: &[Page]) -> Result<Vec<Presence>, MemberFailure> {

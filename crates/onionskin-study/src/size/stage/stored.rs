@@ -120,20 +120,62 @@ pub(super) fn url_key(page: &Page) -> Option<u64> {
     page.url.as_ref().map(|url| xxh3_64(url.as_bytes()))
 }
 
-/// An atlas.
-pub(super) struct AtlasMember {
+/// What a member is read from.
+pub(super) trait Source {
+    /// Draws a sample, and counts the pages where they are counted one by one. `name` is for
+    /// messages.
+    fn draw(&mut self, name: &str, bottom: Bottom) -> Result<(Sample, Option<u64>), MemberFailure>;
+
+    /// See [`Member::contains`].
+    fn contains(&mut self, pages: &[Page]) -> Result<Vec<Presence>, MemberFailure>;
+}
+
+/// A member that is on disk. It is counted when a sample is drawn.
+pub(super) struct Stored<S> {
     name: String,
-    atlas: Atlas,
-    by: By,
     room: Room,
     count: Option<u64>,
+    source: S,
+}
+
+impl<S: Source> Stored<S> {
+    pub(super) fn new(name: &str, room: &Room, source: S) -> Stored<S> {
+        Stored { name: name.to_owned(), room: room.clone(), count: None, source }
+    }
+}
+
+impl<S: Source> Member for Stored<S> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn count(&mut self) -> Result<Option<u64>, MemberFailure> {
+        Ok(self.count)
+    }
+
+    fn sample(&mut self, wanted: usize, seed: u64) -> Result<Sample, MemberFailure> {
+        let bottom = Bottom::new(wanted, seed, &self.room)?;
+        let (sample, count) = self.source.draw(&self.name, bottom)?;
+        self.count = count.or(self.count);
+        Ok(sample)
+    }
+
+    fn contains(&mut self, pages: &[Page]) -> Result<Vec<Presence>, MemberFailure> {
+        self.source.contains(pages)
+    }
+}
+
+/// An atlas.
+pub(super) struct AtlasMember {
+    atlas: Atlas,
+    by: By,
     /// The bits of a text's fingerprint that are compared.
     text_bits: u64,
 }
 
 impl AtlasMember {
-    pub(super) fn new(name: &str, atlas: Atlas, by: By, room: Room) -> AtlasMember {
-        AtlasMember { name: name.to_owned(), atlas, by, room, count: None, text_bits: u64::MAX }
+    pub(super) fn new(atlas: Atlas, by: By) -> AtlasMember {
+        AtlasMember { atlas, by, text_bits: u64::MAX }
     }
 
     /// Compares texts by these bits of their fingerprints, since another member knows no others.
@@ -193,17 +235,8 @@ fn owned(row: Option<(DocId, &[u32])>) -> Option<(DocId, Vec<u32>)> {
     row.map(|(doc, sketch)| (doc, sketch.to_vec()))
 }
 
-impl Member for AtlasMember {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn count(&mut self) -> Result<Option<u64>, MemberFailure> {
-        Ok(self.count)
-    }
-
-    fn sample(&mut self, wanted: usize, seed: u64) -> Result<Sample, MemberFailure> {
-        let mut bottom = Bottom::new(wanted, seed, &self.room)?;
+impl Source for AtlasMember {
+    fn draw(&mut self, _: &str, mut bottom: Bottom) -> Result<(Sample, Option<u64>), MemberFailure> {
         let mut documents = self.atlas.documents()?.select::<(Url, TextFp)>();
         while let Some(batch) = documents.next_batch()? {
             for (url, text_fp) in batch.rows() {
@@ -219,16 +252,11 @@ impl Member for AtlasMember {
             }
         }
         let (mut sample, count) = bottom.finish()?;
-        match self.by {
-            By::Near { threshold } => self.weigh(&mut sample, threshold)?,
-            // Near copies are not counted one by one: how many contents there are is an estimate
-            // like the others.
-            _ => self.count = Some(count),
-        }
-        if count == 0 {
-            self.count = Some(0);
-        }
-        Ok(sample)
+        let By::Near { threshold } = self.by else { return Ok((sample, Some(count))) };
+        self.weigh(&mut sample, threshold)?;
+        // Near copies are not counted one by one: how many contents there are is an estimate like
+        // the others, except that there are none where there are no texts.
+        Ok((sample, (count == 0).then_some(0)))
     }
 
     fn contains(&mut self, pages: &[Page]) -> Result<Vec<Presence>, MemberFailure> {
@@ -269,10 +297,7 @@ impl Member for AtlasMember {
 
 /// A list of addresses, one a line.
 pub(super) struct ListMember {
-    name: String,
     path: PathBuf,
-    room: Room,
-    count: Option<u64>,
     /// Lines that are no addresses.
     pub(super) bad_lines: u64,
 }
@@ -280,7 +305,7 @@ pub(super) struct ListMember {
 impl ListMember {
     /// The list in a file, plain or gzipped; `-` is standard input, which is kept in a file since
     /// it is read twice.
-    pub(super) fn new(name: &str, room: Room) -> io::Result<ListMember> {
+    pub(super) fn new(name: &str, room: &Room) -> io::Result<ListMember> {
         let mut path = PathBuf::from(name);
         if name == "-" {
             path = room.work_dir.join("addresses.txt");
@@ -290,7 +315,7 @@ impl ListMember {
         }
         // Found out now and not after hours of sampling others.
         File::open(&path)?;
-        Ok(ListMember { name: name.to_owned(), path, room, count: None, bad_lines: 0 })
+        Ok(ListMember { path, bad_lines: 0 })
     }
 
     fn each(
@@ -326,26 +351,20 @@ pub(super) fn open_lines(path: &Path) -> io::Result<Box<dyn BufRead>> {
     Ok(Box::new(BufReader::with_capacity(256 << 10, plain)))
 }
 
-impl Member for ListMember {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn count(&mut self) -> Result<Option<u64>, MemberFailure> {
-        Ok(self.count)
-    }
-
-    fn sample(&mut self, wanted: usize, seed: u64) -> Result<Sample, MemberFailure> {
-        let mut bottom = Bottom::new(wanted, seed, &self.room)?;
+impl Source for ListMember {
+    fn draw(&mut self, name: &str, mut bottom: Bottom) -> Result<(Sample, Option<u64>), MemberFailure> {
         self.bad_lines = self.each(&mut |url| {
             bottom.push(xxh3_64(url.as_bytes()), || Page { url: Some(url), ..Page::default() })
         })?;
         if self.bad_lines > 0 {
-            tracing::warn!(list = %self.name, lines = self.bad_lines, "lines that are no addresses were passed over");
+            tracing::warn!(
+                list = name,
+                lines = self.bad_lines,
+                "lines that are no addresses were passed over"
+            );
         }
         let (sample, count) = bottom.finish()?;
-        self.count = Some(count);
-        Ok(sample)
+        Ok((sample, Some(count)))
     }
 
     fn contains(&mut self, pages: &[Page]) -> Result<Vec<Presence>, MemberFailure> {

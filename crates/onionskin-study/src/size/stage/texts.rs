@@ -11,7 +11,7 @@ use crate::size::engine::{Lexicon, Texts};
 use crate::size::random::Dice;
 use crate::size::{MemberFailure, Page};
 use onionskin_core::{Analyzer, Recipe};
-use onionskin_corpus::{BadRecord, Document, Options, Scratch, SkipReason, Tasks, Visitor};
+use onionskin_corpus::{BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor};
 use onionskin_extract::url::normalize;
 use onionskin_extract::{ExtractOptions, Extractor, Hints, Page as Extracted};
 use onionskin_store::Atlas;
@@ -184,6 +184,7 @@ struct Wanted<'a> {
     /// Ascending.
     offsets: Vec<(u64, &'a str)>,
     take: &'a mut dyn FnMut(&str, &str),
+    failure: Option<InputFailure>,
 }
 
 impl Visitor for Wanted<'_> {
@@ -211,6 +212,10 @@ impl Visitor for Wanted<'_> {
     fn bad_record(&mut self, _: BadRecord) {}
 
     fn skipped(&mut self, _: SkipReason) {}
+
+    fn failed(&mut self, failure: InputFailure) {
+        self.failure = Some(failure);
+    }
 }
 
 /// Reads texts again. Inputs that are gone are told in the log, and their texts are not to be had.
@@ -240,9 +245,14 @@ fn read_places(
         };
         let mut scratch = Scratch::new(&options);
         let mut tasks = Tasks::new(Arc::from(vec![source]), Arc::clone(&options));
-        let mut wanted = Wanted { offsets, take };
+        let mut wanted = Wanted { offsets, take, failure: None };
         while let Some(task) = tasks.next_task() {
             task.run(&mut scratch, &mut wanted);
+            if let Some(failure) = &wanted.failure {
+                let (byte, error) = (failure.byte, &failure.detail);
+                tracing::warn!(input = %input.name, byte, %error, "texts cannot be read again");
+                break;
+            }
         }
     }
 }

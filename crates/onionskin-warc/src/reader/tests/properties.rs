@@ -72,15 +72,7 @@ proptest! {
             3 => gzip(&plain),
             _ => [skippable(0xd, &plain), write(&blocks, |record| zstd(record, &plain))].concat(),
         };
-        for (index, byte, how) in changes {
-            let at = index.index(file.len());
-            match how {
-                0 => file[at] = byte,
-                1 => file[at] ^= 1 << (byte % 8),
-                2 => file.insert(at, byte),
-                _ => { file.remove(at); }
-            }
-        }
+        mutate(&mut file, changes);
         fuzz_reader(&file);
     }
 

@@ -1,0 +1,214 @@
+//! `--memory` is a promise: the peak of a scan is at most 64 MB above it, whatever the input is.
+
+use std::io::Write;
+use std::time::Duration;
+
+use crate::util::Dir;
+
+const MIB: u64 = 1 << 20;
+/// What a scan may take beyond its budget.
+const ABOVE: u64 = 64 * MIB;
+
+fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+    encoder.write_all(bytes.as_ref()).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Scans with little memory and many threads, and gives what was seen.
+fn scan(dir: &Dir, inputs: &[&str], mib: u64, threads: &str) -> serde_json::Value {
+    let memory = format!("{mib}M");
+    let options = ["-o", "atlas", "--overwrite", "--memory", &memory, "--threads", threads];
+    let seen = dir.json(&[&["scan"], inputs, &options].concat());
+    // Where the system does not tell there is nothing to check.
+    let peak = seen["peak_memory"].as_u64().unwrap_or(0);
+    assert!(peak <= mib * MIB + ABOVE, "{inputs:?} took {} MiB of {mib}: {seen}", peak / MIB);
+    seen
+}
+
+fn record(kind: &str, media_type: &str, nth: usize, block: &[u8]) -> Vec<u8> {
+    let mut record = format!(
+        "WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Target-URI: http://a.example/{nth}\r\n\
+         Content-Type: {media_type}\r\nContent-Length: {}\r\n\r\n",
+        block.len()
+    )
+    .into_bytes();
+    record.extend_from_slice(block);
+    record.extend_from_slice(b"\r\n\r\n");
+    record
+}
+
+/// A page that says how it is encoded.
+fn page(nth: usize, encodings: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: {encodings}\r\n\r\n");
+    gzip(record("response", "application/http; msgtype=response", nth, &[head.as_bytes(), body].concat()))
+}
+
+#[test]
+fn many_records_in_a_few_bytes() {
+    let dir = Dir::new();
+    let tiny: Vec<u8> = (0..500_000).flat_map(|nth| record("resource", "text/plain", nth, b"a")).collect();
+    dir.write("good.warc.gz", gzip(tiny));
+    let broken = gzip(b"WARC/1.0\r\nWARC-Type: x\r\n\r\n".repeat(2_000_000));
+    dir.write("broken.warc.gz", broken);
+    assert_eq!(scan(&dir, &["good.warc.gz"], 128, "6")["documents"], 500_000);
+    // One document, since none at all is a failure.
+    dir.write("one.jsonl", "{\"text\":\"a\"}\n");
+    let seen = scan(&dir, &["broken.warc.gz", "one.jsonl"], 128, "1");
+    assert_eq!(seen["bad_records"]["broken_warc"], 2_000_000, "{seen}");
+    dir.write("tiny.jsonl", "{\"text\":\"a\"}\n".repeat(1_000_000));
+    assert_eq!(scan(&dir, &["tiny.jsonl"], 128, "2")["documents"], 1_000_000);
+}
+
+#[test]
+fn one_text_of_many_words() {
+    let dir = Dir::new();
+    for (name, word) in [("words.jsonl", "a "), ("signs.jsonl", "天地玄黄")] {
+        let line = |bytes: usize| format!("{{\"text\":\"{}\"}}\n", word.repeat(bytes / word.len()));
+        dir.write(name, [line(20 << 20), line(3 << 20), "{\"text\":\"short\"}\n".to_owned()].concat());
+        let seen = scan(&dir, &[name], 128, "2");
+        let large = seen["bad_records"]["too_large"].as_u64().unwrap();
+        assert_eq!(seen["documents"].as_u64().unwrap() + large, 3, "{seen}");
+        assert!(large <= 2, "{seen}");
+        // The reason has the limit.
+        assert!(seen["bad_record_examples"][0]["reason"].as_str().unwrap().contains("4194304"), "{seen}");
+        assert_eq!(scan(&dir, &[name], 1024, "6")["documents"], 3);
+    }
+}
+
+#[test]
+fn pages_that_grow_when_they_are_unpacked() {
+    let dir = Dir::new();
+    let html = "<p>a b c d e f</p>".repeat(2 << 20);
+    let (once, brief) = (gzip(&html), gzip(&html[..18 << 10]));
+    let twice = gzip(&once);
+    let pages: Vec<u8> = (0..4).flat_map(|nth| page(nth, "gzip, gzip", &twice)).collect();
+    let names: Vec<String> = (0..4).map(|nth| format!("bombs/{nth}.warc.gz")).collect();
+    for name in &names {
+        dir.write(name, [pages.as_slice(), &page(9, "gzip", &brief)].concat());
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let seen = scan(&dir, &names, 128, "6");
+    assert_eq!((&seen["documents"], &seen["bad_records"]["too_large"]), (&4.into(), &16.into()), "{seen}");
+    scan(&dir, &names, 512, "6");
+}
+
+#[test]
+fn names_and_titles_of_any_length() {
+    let dir = Dir::new();
+    let mut lines = Vec::new();
+    for nth in 0..200_u64 {
+        // Noise, which no encoding makes smaller.
+        let mut state = nth + 1;
+        let noise: String = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(b'a' + (state >> 33) as u8 % 26)
+        })
+        .take(1 << 20)
+        .collect();
+        writeln!(lines, "{{\"id\":\"{noise}\",\"text\":\"a text\"}}").unwrap();
+    }
+    dir.write("names.jsonl", lines);
+    assert_eq!(scan(&dir, &["names.jsonl"], 128, "2")["documents"], 200);
+}
+
+#[test]
+fn ordinary_text() {
+    let dir = Dir::new();
+    let mut lines = Vec::new();
+    let mut state = 1_u64;
+    for nth in 0..8_000 {
+        let words: String = (0..400)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                format!("{:x} ", state >> 48)
+            })
+            .collect();
+        writeln!(lines, "{{\"id\":{nth},\"text\":\"{words}\"}}").unwrap();
+    }
+    dir.write("text.jsonl", lines);
+    for (mib, threads) in [(128, "1"), (128, "6"), (256, "6")] {
+        assert_eq!(scan(&dir, &["text.jsonl"], mib, threads)["documents"], 8_000);
+    }
+}
+
+#[test]
+fn too_small_a_budget_is_refused_with_what_is_needed() {
+    let dir = Dir::new();
+    dir.write("a.jsonl", "{\"text\":\"a\"}\n");
+    for job in ["scan", "run"] {
+        let outcome = dir.run(&[job, "a.jsonl", "-o", "atlas", "--memory", "64M"]);
+        assert_eq!(outcome.code, 2);
+        assert!(outcome.stderr.contains("128M"), "{}", outcome.stderr);
+    }
+}
+
+/// Memory of its own that a process and all of its children have now.
+#[cfg(target_os = "linux")]
+fn tree_bytes(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap_or_default();
+    let kib: u64 = anonymous.split_whitespace().next().and_then(|kib| kib.parse().ok()).unwrap_or(0);
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let children =
+        tasks.map(|task| std::fs::read_to_string(task.path().join("children")).unwrap_or_default());
+    let children: Vec<u32> = children
+        .flat_map(|list| list.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<_>>())
+        .collect();
+    kib * 1024 + children.into_iter().map(tree_bytes).sum::<u64>()
+}
+
+/// A PDF whose page is a small stream that unpacks to very much.
+fn greedy_pdf() -> Vec<u8> {
+    let mut encoder = flate2::write::ZlibEncoder::new(vec![], flate2::Compression::best());
+    let piece = b"BT (a) Tj ET ".repeat(1 << 16);
+    for _ in 0..600 {
+        encoder.write_all(&piece).unwrap();
+    }
+    let content = encoder.finish().unwrap();
+    let mut pdf = b"%PDF-1.4\n".to_vec();
+    let mut offsets = Vec::new();
+    let head = format!("<< /Length {} /Filter /FlateDecode >>\nstream\n", content.len());
+    let objects: [&[&[u8]]; 4] = [
+        &[b"<< /Type /Catalog /Pages 2 0 R >>"],
+        &[b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"],
+        &[b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R >>"],
+        &[head.as_bytes(), &content, b"\nendstream"],
+    ];
+    for (nth, object) in objects.iter().enumerate() {
+        offsets.push(pdf.len());
+        write!(pdf, "{} 0 obj\n", nth + 1).unwrap();
+        object.iter().for_each(|part| pdf.extend_from_slice(part));
+        pdf.extend_from_slice(b"\nendobj\n");
+    }
+    let start = pdf.len();
+    pdf.extend_from_slice(b"xref\n0 5\n0000000000 65535 f \n");
+    for offset in offsets {
+        writeln!(pdf, "{offset:010} 00000 n ").unwrap();
+    }
+    write!(pdf, "trailer << /Size 5 /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n").unwrap();
+    pdf
+}
+
+/// The process that reads PDF is within the budget too.
+#[cfg(target_os = "linux")]
+#[test]
+fn readers_of_pdf_share_the_budget() {
+    let dir = Dir::new();
+    for nth in 0..4 {
+        dir.write(&format!("in/{nth}.pdf"), greedy_pdf());
+    }
+    for mib in [128_u64, 512] {
+        let memory = format!("{mib}M");
+        let arguments =
+            ["scan", "in", "-o", "atlas", "--overwrite", "--json", "--memory", &memory, "--threads", "4"];
+        let mut child = dir.onionskin(&arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
+        let mut peak = 0;
+        while child.try_wait().unwrap().is_none() {
+            peak = peak.max(tree_bytes(child.id()));
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert!(child.wait().unwrap().code().is_some_and(|code| code <= 1));
+        assert!(peak <= mib * MIB + ABOVE, "{} MiB of {mib}", peak / MIB);
+    }
+}

@@ -1,0 +1,228 @@
+//! What a scan does with its memory budget.
+//!
+//! Foreign bytes decide how much there is to hold: a kilobyte of compressed input may hold millions
+//! of rows, and one record may be all of its file. So each thing that grows with the input has a
+//! share of the budget and a bound of its own:
+//!
+//! | share | bound |
+//! |---|---|
+//! | tables being written, and what never grows | [`FIXED_BYTES`], measured |
+//! | batches: rows that wait to be written | a batch is handed on when it is full |
+//! | small records, some for each thread | above that size a record is large |
+//! | one large record | a thread waits for its [`Turn`]; what is too large is skipped and reported |
+//!
+//! Where batches end leaves no trace in the atlas, nor does the size above which a record is large.
+//! What a small budget can change is which records are too large. The number of threads cannot.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+use onionskin_corpus::Options;
+use onionskin_store::MemoryBudget;
+
+/// The program, the open Parquet files and everything else that does not grow.
+const FIXED_BYTES: u64 = 72 << 20;
+/// A batch of this size is worth handing to another thread; with room for its buffers to grow.
+const USEFUL_BATCH_BYTES: u64 = 24 << 20;
+/// A large record of ordinary text, while it is decoded and analysed, per byte.
+const LARGE_FACTOR: u64 = 8;
+/// The copies of a text while it is analysed: a line and its unpacked text, or a page, what it was
+/// decoded to, and its text.
+const COPIES_OF_TEXT: u64 = 4;
+/// A small record, while it is decoded and analysed, per byte: words of one letter.
+const SMALL_FACTOR: u64 = 48;
+/// What a thread holds beside the record: its share of a stream that is decoded in order, and the
+/// buffers of a reader.
+const THREAD_BYTES: u64 = 10 << 20;
+/// No record is large that is smaller.
+const LEAST_SMALL_BYTES: u64 = 64 << 10;
+/// A page of Parquet is decoded, and its rows are copied out.
+const PAGE_FACTOR: u64 = 3;
+/// What the reader of one PDF has at the most.
+const MOST_TOOL_BYTES: u64 = 4 << 30;
+/// Less than this is not worth a first attempt at a PDF.
+const LEAST_TOOL_BYTES: u64 = 48 << 20;
+/// Windows of zstd that all readers have, and that the largest budgets allow.
+const WINDOW_LOGS: std::ops::RangeInclusive<u32> = 23..=27;
+
+/// The shares of a budget.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shares {
+    /// Batches that may exist.
+    pub permits: usize,
+    /// Threads that read and analyse.
+    pub threads: usize,
+    /// A batch that holds this much is handed on.
+    pub batch_bytes: usize,
+    /// For one large record.
+    pub large_bytes: u64,
+    /// A record above this is large.
+    pub small_record_bytes: u64,
+    /// What a thread may hold of small records.
+    small_bytes: u64,
+    window_log: u32,
+}
+
+impl Shares {
+    pub fn of(memory: MemoryBudget, threads: usize) -> Shares {
+        let memory = memory.bytes();
+        let work = memory.saturating_sub(FIXED_BYTES).max(memory / 2);
+        let threads = threads.max(1) as u64;
+        let batches = work / 4;
+        let permits = (batches / USEFUL_BATCH_BYTES).clamp(1, 2 * threads);
+        let small = work / 4;
+        let threads = threads.min(permits).min(small / (2 * THREAD_BYTES)).max(1);
+        let small_bytes = small / threads;
+        let small_record_bytes =
+            (small_bytes.saturating_sub(THREAD_BYTES) / SMALL_FACTOR).max(LEAST_SMALL_BYTES);
+        let whole = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        Shares {
+            permits: whole(permits),
+            threads: whole(threads),
+            // Buffers double when they grow.
+            batch_bytes: whole(batches / permits / 2),
+            large_bytes: work / 2,
+            small_record_bytes,
+            small_bytes,
+            window_log: (memory / 16).max(1).ilog2().clamp(*WINDOW_LOGS.start(), *WINDOW_LOGS.end()),
+        }
+    }
+
+    /// Options with limits that the budget has room for.
+    pub fn limit(&self, options: &Options) -> Options {
+        let mut options = options.clone();
+        let pages = |bytes: u64| bytes / PAGE_FACTOR;
+        options.max_record_bytes = options.max_record_bytes.min(self.record_bytes());
+        options.max_page_bytes = options.max_page_bytes.min(pages(self.large_bytes));
+        options.small_page_bytes = options.small_page_bytes.min(pages(self.small_bytes));
+        options.max_window_log = options.max_window_log.min(self.window_log);
+        let extract = &mut options.extract;
+        extract.max_text_bytes = extract.max_text_bytes.min(self.record_bytes());
+        extract.small_text_bytes = extract.small_text_bytes.min(self.small_record_bytes);
+        extract.tool_memory_bytes = extract.tool_memory_bytes.min(self.large_bytes).min(MOST_TOOL_BYTES);
+        let small_tool = if self.small_bytes < LEAST_TOOL_BYTES { 0 } else { self.small_bytes };
+        extract.small_tool_memory_bytes = extract.small_tool_memory_bytes.min(small_tool);
+        options
+    }
+
+    /// The largest record: in whole mebibytes, since people are told.
+    fn record_bytes(&self) -> u64 {
+        (self.large_bytes / LARGE_FACTOR).next_multiple_of(1 << 20)
+    }
+
+    /// Whether there is room to analyse a text that takes so much memory.
+    pub fn fits(&self, text_bytes: usize, analysis_bytes: usize) -> bool {
+        (text_bytes as u64).saturating_mul(COPIES_OF_TEXT).saturating_add(analysis_bytes as u64)
+            <= self.large_bytes
+    }
+}
+
+#[cfg(test)]
+impl Shares {
+    /// Without bounds, or with bounds that are too small for anything.
+    pub fn of_test(threads: usize, permits: usize, batch_bytes: usize, small_record_bytes: u64) -> Shares {
+        let large_bytes = u64::MAX >> 1;
+        let small_bytes = small_record_bytes.saturating_mul(SMALL_FACTOR);
+        Shares { permits, threads, batch_bytes, large_bytes, small_record_bytes, small_bytes, window_log: 27 }
+    }
+}
+
+/// Whose turn it is to hold a large record: that of the task which is to be written next. All tasks
+/// before it are done, so whoever has the turn waits for nobody, and everybody gets it in the end.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    next: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Turn {
+    /// Waits until it is the turn of a task.
+    pub fn wait_for(&self, task: u64) {
+        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.changed.wait_while(next, |next| *next < task).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Gives the turn to a task.
+    pub fn give(&self, task: u64) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = task;
+        self.changed.notify_all();
+    }
+
+    /// Something that lets everybody go when it is dropped, however that comes.
+    pub fn until_dropped(&self) -> impl Drop {
+        struct Open<'a>(&'a Turn);
+        impl Drop for Open<'_> {
+            fn drop(&mut self) {
+                self.0.give(u64::MAX);
+            }
+        }
+        Open(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BUDGETS: [u64; 8] = [128, 160, 192, 256, 512, 1024, 4096, 65536];
+
+    #[test]
+    fn shares_fit_into_the_budget() {
+        for mib in BUDGETS {
+            for threads in [1, 2, 6, 64] {
+                let shares = Shares::of(MemoryBudget::from_mib(mib), threads);
+                let small = shares.threads as u64 * (THREAD_BYTES + SMALL_FACTOR * shares.small_record_bytes);
+                let batches = 2 * (shares.permits * shares.batch_bytes) as u64;
+                let held = FIXED_BYTES + shares.large_bytes + small + batches;
+                // The fixed part goes a little beyond the smallest budgets.
+                assert!(held <= (mib + 32) << 20, "{mib} MiB, {threads} threads: {held}");
+                assert!(shares.record_bytes() >= 4 << 20, "{mib} MiB, {threads} threads");
+                assert!(shares.threads >= 1 && shares.threads <= threads);
+            }
+        }
+    }
+
+    #[test]
+    fn limits_do_not_depend_on_threads() {
+        for mib in BUDGETS {
+            let limits = [1, 2, 6, 64].map(|threads| {
+                let shares = Shares::of(MemoryBudget::from_mib(mib), threads);
+                let options = shares.limit(&Options::default());
+                let Options { max_record_bytes, max_page_bytes, max_window_log, extract, .. } = options;
+                let extract = (extract.max_text_bytes, extract.tool_memory_bytes);
+                (max_record_bytes, max_page_bytes, max_window_log, extract, shares.fits(4 << 20, 20 << 20))
+            });
+            assert!(limits.iter().all(|limit| *limit == limits[0]), "{mib} MiB: {limits:?}");
+        }
+    }
+
+    #[test]
+    fn an_ordinary_machine_reads_the_largest_records() {
+        let shares = Shares::of(MemoryBudget::from_mib(6 << 10), 4);
+        let options = Options::default();
+        let limited = shares.limit(&options);
+        assert_eq!(limited.max_record_bytes, options.max_record_bytes);
+        assert_eq!(limited.max_window_log, options.max_window_log);
+        assert_eq!((shares.permits, shares.threads), (8, 4));
+        assert!(shares.small_record_bytes > 4 << 20);
+    }
+
+    #[test]
+    fn turns_come_in_order() {
+        let (turn, order) = (Turn::default(), Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            for task in (0..4).rev() {
+                let (turn, order) = (&turn, &order);
+                scope.spawn(move || {
+                    turn.wait_for(task);
+                    order.lock().unwrap().push(task);
+                    turn.give(task + 1);
+                });
+            }
+        });
+        assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| turn.wait_for(u64::MAX - 1));
+            drop(turn.until_dropped());
+        });
+    }
+}
