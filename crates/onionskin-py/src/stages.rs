@@ -287,7 +287,6 @@ stage_functions! {
     collections(CollectionsArgs);
 
     /// Writes the report.
-    #[expect(clippy::result_large_err, reason = "the error of the stage, once a call")]
     report(ReportArgs);
 }
 

@@ -5,11 +5,11 @@
 //! allowed that is not this machine's own, when reading is to need the token, and for each request
 //! that has the headers of a proxy. The token comes as `Authorization: Bearer`; `/health`, the
 //! sign-in page and its style sheet need none. Browsers cannot send it by themselves: they trade it
-//! for a cookie. How often it may be guessed is bounded: see [`guesses`].
+//! for a cookie. How often it may be guessed is bounded: see `guesses`.
 //!
 //! A page of some other site, open in a browser here, must not read or use up anything: it can send
 //! requests to loopback, and with a name of its own that resolves to 127.0.0.1 it could even read
-//! the answers. So requests are answered only under names that are this machine's ([`host`]), what
+//! the answers. So requests are answered only under names that are this machine's (`host`), what
 //! changes something must come from our own pages (`Origin`), and what other sites' pages send
 //! (`Sec-Fetch-Site`) is answered only where somebody follows a link to a page that costs little.
 //!

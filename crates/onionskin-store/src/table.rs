@@ -112,8 +112,8 @@ pub enum TableError {
         row: Option<u64>,
         /// The column.
         column: String,
-        /// What is wrong.
-        problem: ValueProblem,
+        /// What is wrong; boxed, so that results stay small.
+        problem: Box<ValueProblem>,
     },
     /// Rows were pushed in the wrong order.
     #[error("table {table}: row {row} is out of order")]

@@ -111,10 +111,10 @@ pub enum ReportError {
     },
     /// The atlas cannot be used.
     #[error(transparent)]
-    Atlas(#[from] AtlasError),
+    Atlas(Box<AtlasError>),
     /// A table cannot be read.
     #[error(transparent)]
-    Table(#[from] TableError),
+    Table(Box<TableError>),
     /// A sort failed.
     #[error(transparent)]
     Sort(#[from] SortError),
@@ -131,6 +131,8 @@ pub enum ReportError {
     #[error(transparent)]
     Figure(#[from] FigureError),
 }
+
+onionskin_store::boxed_sources!(ReportError: Atlas(AtlasError), Table(TableError));
 
 /// Memory that does not grow.
 const FIXED_BYTES: u64 = 48 << 20;

@@ -47,11 +47,17 @@ fn inside<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'stat
         Some(ScanError::Staging(error)) => return Some(error.as_ref()),
         _ => {}
     }
-    if let Some(SimilarError::Staging(error)) = error.downcast_ref() {
-        return Some(error.as_ref());
+    match error.downcast_ref::<SimilarError>() {
+        Some(SimilarError::Atlas(error)) => return Some(error.as_ref()),
+        Some(SimilarError::Table(error)) => return Some(error.as_ref()),
+        Some(SimilarError::Staging(error)) => return Some(error.as_ref()),
+        _ => {}
     }
-    if let Some(ReportError::Similar(error)) = error.downcast_ref() {
-        return Some(error);
+    match error.downcast_ref::<ReportError>() {
+        Some(ReportError::Atlas(error)) => return Some(error.as_ref()),
+        Some(ReportError::Table(error)) => return Some(error.as_ref()),
+        Some(ReportError::Similar(error)) => return Some(error),
+        _ => {}
     }
     if let Some(AvoidError::Similar(error)) = error.downcast_ref() {
         return Some(error.as_ref());

@@ -177,7 +177,7 @@ fn greedy_pdf() -> Vec<u8> {
     ];
     for (nth, object) in objects.iter().enumerate() {
         offsets.push(pdf.len());
-        write!(pdf, "{} 0 obj\n", nth + 1).unwrap();
+        writeln!(pdf, "{} 0 obj", nth + 1).unwrap();
         object.iter().for_each(|part| pdf.extend_from_slice(part));
         pdf.extend_from_slice(b"\nendobj\n");
     }

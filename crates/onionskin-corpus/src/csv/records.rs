@@ -22,7 +22,7 @@ const FIRST_BUFFER: usize = 256 << 10;
 /// A piece of a CSV stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum CsvItem<'a> {
-    /// A record with its line end; [`CsvRecords::fields`] has its fields.
+    /// A record with its line end; [`CsvRecords::unpack`] gives its fields.
     Record {
         /// Where it begins in the decoded stream.
         offset: u64,

@@ -31,15 +31,14 @@ fn bound(kind: &str, value: f64) -> PyResult<onionskin_similar::Bound> {
     })
 }
 
+/// k, s and r of a filter; whether it is made of sketches; how many of how many minima agree.
+type Chosen = ((usize, usize, usize), bool, Option<(u32, usize)>);
+
 /// The filter for a threshold, out of what a recipe keeps: k, s, r; whether it is made of sketches,
 /// and then how many of how many first minima agree at least in a pair that is looked at.
 #[pyfunction]
 #[pyo3(signature = (recipe, threshold, wanted=None))]
-pub(super) fn filter_for(
-    recipe: &str,
-    threshold: f64,
-    wanted: Option<(u32, u32, u32)>,
-) -> PyResult<((usize, usize, usize), bool, Option<(u32, usize)>)> {
+pub(super) fn filter_for(recipe: &str, threshold: f64, wanted: Option<(u32, u32, u32)>) -> PyResult<Chosen> {
     let recipe: Recipe = recipe.parse().map_err(refused)?;
     let wanted = wanted.map(|(k, s, r)| FeatureFilter::new(k, s, r)).transpose().map_err(refused)?;
     let choice = parts::filter_for(&recipe, threshold, wanted).map_err(refused)?;

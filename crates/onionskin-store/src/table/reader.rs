@@ -344,7 +344,7 @@ impl Place<'_> {
             file: self.file.to_owned(),
             row,
             column: self.column.to_owned(),
-            problem,
+            problem: Box::new(problem),
         }
     }
 

@@ -128,8 +128,11 @@ fn run_collections(folder: &Path) -> Answer {
     Ok(format!("{:?}", summary.counts))
 }
 
+/// A command on the atlas in a folder.
+type Command = fn(&Path) -> Answer;
+
 /// Everything that reads an atlas, the stages that replace tables last.
-pub(super) const COMMANDS: [(&str, fn(&Path) -> Answer); 8] = [
+pub(super) const COMMANDS: [(&str, Command); 8] = [
     ("avoid", |folder| told(avoid(&AvoidParams::new(folder.join("atlas"))))),
     ("dedup", run_dedup),
     ("report", run_report),

@@ -20,7 +20,7 @@ fn is_free(column: &str, value: i64) -> bool {
     match column {
         "fp" | "text_fp" => true,
         "offset" | "bytes" | "shared" | "support" | "checked" | "duplicate_bytes" => {
-            value <= 1 << 48 && value >= 0
+            (0..=1 << 48).contains(&value)
         }
         // No site at all.
         "site" => value == i64::from(u32::MAX),
