@@ -6,10 +6,11 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-/// An enum whose values are words in a table, in JSON and on the command line.
+/// An enum whose values are words in a table, in JSON and on the command line. A word is a token
+/// tree: what makes schemas of the API does not see through a literal that a macro has wrapped.
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident, $error:ident, $what:literal {
-        $($(#[$of:meta])* $value:ident => $word:literal,)+
+        $($(#[$of:meta])* $value:ident => $word:tt,)+
     })+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
