@@ -287,9 +287,12 @@ def sign_in_flood(strike):
     """Guesses at the token as fast as they are answered."""
     body = b"token=wrong-wrong-wrong-wrong"
     head = f"POST /sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
-    guesses, count = 0, strike.many(600)
+    # A stranger, whose address is not that of the other client. It has ten guesses at once.
+    guesses, count, at_once, per_second = 0, max(300, strike.many(600)), 30, 5
+    stranger = ("127.0.0.2", 0)
     start = time.monotonic()
-    with contextlib.suppress(OSError), socket.create_connection(strike.server.address, timeout=2) as one:
+    address = strike.server.address
+    with contextlib.suppress(OSError), socket.create_connection(address, 2, stranger) as one:
         for _ in range(count):
             if time.monotonic() - start > 5:
                 break
@@ -301,9 +304,9 @@ def sign_in_flood(strike):
             if 429 in statuses(received) or 503 in statuses(received):
                 break
             guesses += 1
-    rate = guesses / max(0.001, time.monotonic() - start)
-    if guesses >= min(count, 100) and rate > 100:
-        strike.problem(f"{rate:.0f} guesses per second are answered")
+    seconds = time.monotonic() - start
+    if guesses > at_once + per_second * seconds:
+        strike.problem(f"{guesses} guesses are answered in {seconds:.1f} seconds")
 
 
 def compare(strike):

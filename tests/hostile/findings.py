@@ -145,18 +145,16 @@ def unreadable_file(bench):
     for name in "abc":
         bench.write(f"in/{name}.html", page(webs.words(bench.rng, 50)))
     if os.geteuid() == 0:
-        # Nothing is closed to root. Reading this fails with an I/O error for everybody.
-        (bench.folder / "in/b2.html").symlink_to("/proc/self/mem")
-        more = ["--follow-links"]
+        # Nothing is closed to root, but nobody can open a link to itself.
+        (bench.folder / "in/b2.html").symlink_to("b2.html")
     else:
         bench.write("in/b2.html", "x").chmod(0)
-        more = []
-    outcome, told = bench.scanned("in", *more)
+    outcome, told = bench.scanned("in")
     if bench.expect(told is not None, f"the scan ends: {outcome.last_words()}"):
         bench.expect(told["documents"] == 3, f"3 documents were readable: {told['documents']}")
         said = outcome.stderr + outcome.stdout.decode()
         bench.expect("b2.html" in said, "the unreadable file is not named")
-    strict = bench.run("scan in -o strict --strict", *more)
+    strict = bench.run("scan in -o strict --strict")
     bench.expect(
         strict.code == 2 and "b2.html" in strict.stderr,
         f"--strict: exit {strict.code}, {strict.last_words()}",

@@ -28,7 +28,7 @@ pub enum StateError {
     #[error("nothing to serve: give an atlas, an index of seen documents, or both")]
     Nothing,
     /// The memory is too little for what is to be served.
-    #[error("serving this needs {needed} of memory, and {budget} is given")]
+    #[error("serving this needs at least {needed} of memory, and {budget} is given")]
     Memory {
         /// How much it needs.
         needed: MemoryBudget,

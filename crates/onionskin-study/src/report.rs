@@ -134,8 +134,9 @@ impl Table {
         columns: [&str; N],
         rows: impl IntoIterator<Item = [Cell; N]>,
     ) -> Table {
-        let rows = rows.into_iter().map(Vec::from).collect();
-        Table { rows, ..Table::new(id, title, &columns) }
+        let mut table = Table::new(id, title, &columns);
+        rows.into_iter().for_each(|row| table.row(row));
+        table
     }
 
     /// The same, shown when asked to.

@@ -194,7 +194,7 @@ fn too_little_memory_is_told_with_what_is_needed() {
     atlas_of_words(&dir, 3, 30);
     let outcome = dir.run(&["serve", "atlas", "--listen", "127.0.0.1:0", "--memory", "16M"]);
     assert_eq!(outcome.code, 2);
-    assert!(outcome.stderr.contains("needs 96M of memory, and 16M is given"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("needs at least 96M of memory, and 16M is given"), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("hint: give --memory 96M"), "{}", outcome.stderr);
     assert!(!dir.path("atlas/search").exists());
     let arguments = ["serve", "atlas", "--seen", "index", "--listen", "127.0.0.1:0", "--memory", "96M"];
