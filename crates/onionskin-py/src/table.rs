@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_schema::{ArrowError, Schema, SchemaRef};
-use onionskin_store::table::{Input, TableReader};
+use onionskin_store::table::TableReader;
 use onionskin_store::{Atlas, Table, TableName};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
@@ -24,8 +24,9 @@ pub(crate) fn read_manifest(path: PathBuf) -> PyResult<String> {
 /// for it.
 #[pyclass(frozen, module = "onionskin._onionskin", name = "TableScan")]
 pub(crate) struct TableScan {
+    atlas: Atlas,
+    name: TableName,
     files: Vec<PathBuf>,
-    inputs: Vec<Input>,
     table: Table,
     schema: SchemaRef,
     rows: u64,
@@ -52,11 +53,11 @@ impl TableScan {
         let atlas = Atlas::open(path).map_err(failed)?;
         let known = TableName::from(name);
         let entry = atlas.table(&known).map_err(|error| PyKeyError::new_err(error.to_string()))?;
-        let inputs = atlas.inputs(&known).map_err(failed)?;
+        let rows = entry.rows;
         let table = known.table().ok_or_else(|| {
             PyKeyError::new_err(format!("the table {name} is not one that this version knows"))
         })?;
-        let whole = schema_of(&table, &inputs)?;
+        let whole = schema_of(&table, &atlas)?;
         let schema = match columns {
             None => whole,
             Some(columns) => {
@@ -76,7 +77,7 @@ impl TableScan {
         };
         let within = within.and_then(|(low, high)| sorted_column(&table).map(|column| (column, low, high)));
         let files = atlas.paths(&known).map_err(failed)?;
-        Ok(TableScan { files, inputs, table, schema, rows: entry.rows, within, batch_rows })
+        Ok(TableScan { atlas, name: known, files, table, schema, rows, within, batch_rows })
     }
 
     #[getter]
@@ -117,28 +118,44 @@ impl TableScan {
 
 impl TableScan {
     fn batches(&self) -> impl Iterator<Item = Result<arrow_array::RecordBatch, ArrowError>> + Send + 'static {
-        let names: Vec<&str> = self.schema.fields().iter().map(|field| field.name().as_str()).collect();
-        let mut reader = TableReader::new(self.table.clone(), self.inputs.clone())
-            .columns(&names)
-            .batch_rows(self.batch_rows);
-        if let Some((column, low, high)) = self.within {
-            reader = reader.within(column, low..=high);
-        }
-        let schema = Arc::clone(&self.schema);
-        std::iter::from_fn(move || match reader.next_batch() {
-            Ok(None) => None,
-            Ok(Some((batch, _))) => Some(batch.with_schema(Arc::clone(&schema))),
-            Err(error) => Some(Err(ArrowError::ExternalError(Box::new(error)))),
+        let names: Vec<String> = self.schema.fields().iter().map(|field| field.name().clone()).collect();
+        let (atlas, name, table) = (self.atlas.clone(), self.name.clone(), self.table.clone());
+        let (within, batch_rows, schema) = (self.within, self.batch_rows, Arc::clone(&self.schema));
+        // Files are compared with their checksums when the first batch is asked for.
+        let open = move || -> Result<TableReader, ArrowError> {
+            let inputs = atlas.inputs(&name).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let reader = TableReader::new(table.clone(), inputs).columns(&names).batch_rows(batch_rows);
+            Ok(match within {
+                Some((column, low, high)) => reader.within(column, low..=high),
+                None => reader,
+            })
+        };
+        let mut reader = None;
+        std::iter::from_fn(move || {
+            let reader = match &mut reader {
+                Some(reader) => reader,
+                none => match open() {
+                    Ok(opened) => none.insert(opened),
+                    Err(error) => return Some(Err(error)),
+                },
+            };
+            match reader.next_batch() {
+                Ok(None) => None,
+                Ok(Some((batch, _))) => Some(batch.with_schema(Arc::clone(&schema))),
+                Err(error) => Some(Err(ArrowError::ExternalError(Box::new(error)))),
+            }
         })
     }
 }
 
 /// The schema with the lengths of lists that the files have.
-fn schema_of(table: &Table, inputs: &[Input]) -> PyResult<SchemaRef> {
+fn schema_of(table: &Table, atlas: &Atlas) -> PyResult<SchemaRef> {
     if !matches!(table, Table::Sketches { .. } | Table::Features { .. }) {
         return Ok(table.schema());
     }
-    let mut reader = TableReader::new(table.clone(), inputs.iter().take(1).cloned()).batch_rows(1);
+    let inputs = atlas.inputs(&table.name()).map_err(failed)?;
+    let mut reader = TableReader::new(table.clone(), inputs.into_iter().take(1)).batch_rows(1);
     match reader.next_batch().map_err(failed)? {
         Some((batch, _)) => Ok(batch.schema()),
         None => Ok(table.schema()),
