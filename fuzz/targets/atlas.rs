@@ -176,6 +176,8 @@ fn collection(staging: &mut Staging) -> Result<(), Box<dyn std::error::Error>> {
         duplicate_bytes: 2_000,
         is_noise: false,
         evidence: "all pages".to_owned(),
+        principal_reason: None,
+        principal_evidence: None,
     })?;
     staging.url_rules()?.push(&UrlRuleRow {
         rule: RuleId(0),
