@@ -351,7 +351,7 @@ def names(said, target):
     path = Path(target)
     parts = [part for part in path.parts[1:] if part not in ("report",)]
     if path.name == "manifest.json":
-        # What the manifest says about a table or a stage is told in the words of that.
+        # What the manifest says about a table or a stage is reported in the words of that.
         return "atlas" in said or "manifest" in said
     spellings = {path.name, "/".join(parts), *(part for part in parts[:-1] if len(part) > 2)}
     spellings |= {".".join(parts[:-1])} if len(parts) > 2 else set()

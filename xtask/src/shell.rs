@@ -62,7 +62,7 @@ pub(crate) fn apt(programs: &[(&str, &str)]) -> anyhow::Result<()> {
     step(&format!("apt-get install {}", missing.join(" ")), &mut apt(&install))
 }
 
-/// A folder with packages, made once: `install` is told the folder and has to fill it.
+/// A folder with packages, made once: `install` gets the folder and has to fill it.
 fn made_once(
     name: &str,
     packages: &[&str],

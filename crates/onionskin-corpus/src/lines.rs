@@ -126,7 +126,7 @@ impl<'b, R: Read> LineReader<'b, R> {
     /// there are no more lines.
     pub(crate) fn next(&mut self, before_large: &mut dyn FnMut(u64)) -> io::Result<Option<Line<'_>>> {
         loop {
-            // A line that is too long is told when its end, and so its length, is known.
+            // A line that is too long is reported when its end, and so its length, is known.
             if self.offset >= self.range_end && self.too_long.is_none() {
                 return Ok(None);
             }

@@ -194,7 +194,7 @@ impl Task {
         self.input_bytes
     }
 
-    /// Reads the documents. If the input failed, the visitor is told so last.
+    /// Reads the documents. If the input failed, `failed` is called last.
     pub fn run(self, scratch: &mut Scratch, visitor: &mut dyn Visitor) {
         let (source, watch) = (self.source, self.watch.clone());
         self.work(scratch, visitor);

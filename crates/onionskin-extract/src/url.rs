@@ -175,7 +175,7 @@ pub fn site(url: &str) -> Option<&str> {
 }
 
 /// An http or https address without the user name and the password in it, if it has any: what may
-/// stand in lists and reports that are passed on.
+/// be in lists and reports that are passed on.
 ///
 /// ```
 /// use onionskin_extract::url::without_user;

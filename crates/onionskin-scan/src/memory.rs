@@ -104,7 +104,7 @@ impl Shares {
         options
     }
 
-    /// The largest record: in whole mebibytes, since people are told.
+    /// The largest record: in whole mebibytes, since people read it.
     fn record_bytes(&self) -> u64 {
         (self.large_bytes / LARGE_FACTOR).next_multiple_of(1 << 20)
     }

@@ -44,8 +44,8 @@ pub const CROWD: u64 = 32;
 pub const PAIRS_PER_DOCUMENT: u64 = 512;
 /// The same for all documents together where they are few.
 pub const LEAST_PAIRS: u64 = 1 << 20;
-/// Shades of a crowded bucket that are told apart; members of others are paired with the smallest
-/// only.
+/// Shades of a crowded bucket that are distinguished; members of others are paired with the
+/// smallest only.
 pub const MOST_SHADES: usize = 4096;
 /// Super-features of a document, at most; with more, pairs are counted.
 pub const MOST_SUPER_FEATURES: u64 = 128;
@@ -331,7 +331,7 @@ fn count_pairs(
 }
 
 /// Members of a bucket up to which all pairs are looked at: the largest for which the pairs of all
-/// buckets up to it stay within the bound. `sizes` tells how many buckets there are of each size
+/// buckets up to it stay within the bound. `sizes` has the number of buckets of each size
 /// above [`CROWD`], `pairs` how many pairs the smaller ones have.
 pub fn crowd_limit(sizes: &BTreeMap<u64, u64>, pairs: u64, documents: u64) -> u64 {
     let bound = documents.saturating_mul(PAIRS_PER_DOCUMENT).max(LEAST_PAIRS);

@@ -197,7 +197,7 @@ fn a_missing_column_names_those_there_are() {
     let bytes = write(vec![("body", body), ("n", Arc::new(Int64Array::from(vec![1, 2, 3])))], 2);
     let seen = read_bytes(&bytes, &Options::default());
     assert_eq!(seen.bad.len(), 1);
-    // The footer tells how many there are.
+    // The footer has their number.
     assert_eq!((seen.bad[0].records, seen.bad[0].bytes), (3, bytes.len() as u64));
     assert_eq!(seen.bad[0].reason.to_string(), "no column \"text\"; there are body, n");
     let bytes = write(vec![("text", Arc::new(Float64Array::from(vec![1.0])))], 100);

@@ -281,7 +281,7 @@ fn length(row: &DocumentRow<'_>, text: Option<&str>) -> usize {
 pub(super) fn document(fields: &Fields, row: &DocumentRow<'_>, text: Option<&str>) -> TantivyDocument {
     let mut document = TantivyDocument::default();
     document.add_u64(fields.doc, u64::from(row.doc));
-    // Twice, since what stands in the title is what a page is about.
+    // Twice, since the title says what a page is about.
     if let Some(title) = row.title {
         document.add_text(fields.words, title);
         document.add_text(fields.words, title);

@@ -180,7 +180,7 @@ fn links_out_of_the_atlas_are_not_followed() {
     refused("/downloads/report/report.html");
     refused("/downloads/report/tables/a.csv");
     refused("/downloads/report/figures/secret");
-    assert!(!server.get("/downloads").text().contains("figures"), "not even their names are told");
+    assert!(!server.get("/downloads").text().contains("figures"), "not even their names are shown");
     // A table, too.
     let table =
         Atlas::open(&atlas).unwrap().paths(&onionskin_store::TableName::Documents).unwrap()[0].clone();

@@ -164,7 +164,7 @@ fn every_file_is_looked_at() {
     let mut atlas = staging.publish(|_| ()).unwrap();
     assert!(atlas.verify(VerifyDepth::Rows).is_whole());
     let part = |nth: u32| atlas.dir().join(format!("pairs/part-{nth:05}.parquet"));
-    // The third stands in the place of the first, too, and has another word in its own.
+    // The third is in the place of the first, too, and has another word in its own.
     let third = fs::read(part(2)).unwrap();
     let place = third.windows(5).position(|word| word == b"exact").unwrap();
     let mut other = third.clone();

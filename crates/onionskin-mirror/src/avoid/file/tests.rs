@@ -192,7 +192,7 @@ proptest! {
                 _ => cell.to_owned(),
             };
             prop_assert!(row.iter().all(|cell| !cell.starts_with(['=', '+', '-', '@', '\t', '\r'])), "{:?}", row);
-            // What had the sign before cannot be told from what got it.
+            // What had the sign before cannot be distinguished from what got it.
             if !entry.name.starts_with('\'') && !entry.root.starts_with('\'') {
                 prop_assert_eq!(&told(&row[3]), &entry.name);
                 prop_assert_eq!(&told(&row[5]), &entry.root);

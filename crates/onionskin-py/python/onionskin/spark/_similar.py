@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from ._work import ONE_TASK, Work, components, each, whole
 
-# : Shades of a crowded bucket that are told apart: as in the program.
+# : Shades of a crowded bucket that are distinguished: as in the program.
 MOST_SHADES = 4096
 MOST_SUPER_FEATURES = 128
 
