@@ -188,9 +188,10 @@ pub(crate) struct ScanArgs {
     /// The folder of the atlas.
     #[arg(short, long, value_name = "ATLAS", value_hint = ValueHint::DirPath)]
     pub output: PathBuf,
-    /// What is computed from a text, as `onionskin plan` explains.
-    #[arg(long, default_value = Recipe::DEFAULT, value_name = "RECIPE")]
-    pub recipe: Recipe,
+    /// What is computed from a text: default, papers (all chunks too), broder (features only), fast
+    /// (one permutation), or a spelling, as in w4-rabin64-6x14r2+sketch [default: default]
+    #[arg(long, value_name = "RECIPE")]
+    pub recipe: Option<Recipe>,
     /// The seed of the permutations.
     #[arg(long, default_value_t = ScanParams::SEED)]
     pub seed: u64,

@@ -4,7 +4,8 @@
 //! features of 14 minima of which 2 must agree; keep the minima, the shingles and the four-line
 //! chunks too. `w5-rabin64-16x5r1-one` takes its minima out of the bins of one permutation. The
 //! spelling stands in manifests, file names, legends and bench names alike. Speed and memory are
-//! not part of it: they never change a result.
+//! not part of it: they never change a result. Recipes that people ask for often have names too
+//! ([`Recipe::NAMED`]); a name is an input only, and what is written down is the spelling.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -72,7 +73,11 @@ pub struct Recipe {
 #[non_exhaustive]
 pub enum RecipeError {
     /// The parts are not there.
-    #[error("`{0}` is not a recipe; write CHUNKING[-nfkc]-rabin64-SKETCH[-one][+sketch][+CHUNKING...], as in {default}", default = Recipe::DEFAULT)]
+    #[error(
+        "`{0}` is not a recipe; write a name ({names}) or CHUNKING[-nfkc]-rabin64-SKETCH[-one][+sketch][+CHUNKING...], as in {default}",
+        names = Recipe::names(),
+        default = Recipe::DEFAULT
+    )]
     Shape(String),
     /// A chunking that is not one.
     #[error(transparent)]
@@ -94,8 +99,34 @@ pub enum RecipeError {
 }
 
 impl Recipe {
-    /// The recipe of a scan that says nothing else: what every later stage needs, read once.
-    pub const DEFAULT: &str = "w4-rabin64-6x14r2+sketch+w4+l2+l4+sp";
+    /// The recipe of a scan that says nothing else: minima and features. Chunks take more room than
+    /// the text, and can be made from the inputs when a search needs them.
+    pub const DEFAULT: &str = "w4-rabin64-6x14r2+sketch";
+
+    /// Recipes with a name: the name, the spelling, and what it is for.
+    pub const NAMED: [(&str, &str, &str); 4] = [
+        ("default", Recipe::DEFAULT, "minima and features"),
+        (
+            "papers",
+            "w4-rabin64-6x14r2+sketch+w4+l2+l4+sp",
+            "the default with the chunks of every search of the papers, for inputs that cannot be read again",
+        ),
+        (
+            "broder",
+            "w4-rabin64-6x14r2",
+            "48 bytes of features per document and nothing else (Broder 2000)",
+        ),
+        (
+            "fast",
+            "w4-rabin64-6x14r2-one+sketch",
+            "the default with the minima of one permutation",
+        ),
+    ];
+
+    /// The names, for messages.
+    fn names() -> String {
+        Recipe::NAMED.map(|(name, ..)| name).join(", ")
+    }
 
     /// The chunking that sketches and features are made of.
     pub fn main(&self) -> Chunking {
@@ -139,6 +170,22 @@ impl Recipe {
         Recipe { keep_sketches: false, kept_chunks: Vec::new(), ..self.clone() }
     }
 
+    /// The same, and the main chunks kept too, which are then before the others.
+    pub fn with_main_chunks(&self) -> Recipe {
+        let mut recipe = self.clone();
+        if !recipe.kept_chunks.contains(&self.main) {
+            recipe.kept_chunks.insert(0, self.main);
+        }
+        recipe
+    }
+
+    /// Only these chunks of the same tokens and fingerprints, and as little beside them as a recipe
+    /// can have: one minimum. `None` if there are no chunks.
+    pub fn only_chunks(&self, chunks: &[Chunking]) -> Option<Recipe> {
+        let main = *chunks.first()?;
+        Some(Recipe { main, kept_chunks: chunks.to_vec(), ..self.chunks_alone() })
+    }
+
     /// The same main chunks, and as little beside them as a recipe can have: one minimum.
     pub fn chunks_alone(&self) -> Recipe {
         let scheme = SketchScheme::Minima(NonZeroU16::MIN);
@@ -178,6 +225,8 @@ impl FromStr for Recipe {
     type Err = RecipeError;
 
     fn from_str(spelling: &str) -> Result<Recipe, RecipeError> {
+        let named = Recipe::NAMED.iter().find(|(name, ..)| *name == spelling);
+        let spelling = named.map_or(spelling, |(_, spelling, _)| spelling);
         let shape = || RecipeError::Shape(spelling.to_owned());
         let mut pieces = spelling.split('+');
         let mut parts = pieces.next().unwrap_or_default().split('-');
@@ -259,8 +308,22 @@ mod tests {
     }
 
     #[test]
+    fn names_are_spelled_canonically() {
+        for (name, spelling, _) in Recipe::NAMED {
+            let recipe: Recipe = name.parse().unwrap();
+            assert_eq!(recipe.to_string(), spelling, "{name}");
+        }
+    }
+
+    #[test]
     fn parts_of_a_recipe_are_recipes() {
         let recipe: Recipe = "w4-nfkc-rabin32-6x14r2-one+sketch+l4+sp".parse().unwrap();
+        let with_main = recipe.with_main_chunks();
+        assert_eq!(with_main.to_string(), "w4-nfkc-rabin32-6x14r2-one+sketch+w4+l4+sp");
+        assert_eq!(with_main.with_main_chunks(), with_main);
+        let only = recipe.only_chunks(&["l4".parse().unwrap(), "sp".parse().unwrap()]).unwrap();
+        assert_eq!(only.to_string(), "l4-nfkc-rabin32-t1+l4+sp");
+        assert_eq!(recipe.only_chunks(&[]), None);
         assert_eq!(recipe.without_kept().to_string(), "w4-nfkc-rabin32-6x14r2-one");
         assert_eq!(recipe.chunks_alone().to_string(), "w4-nfkc-rabin32-t1");
     }
@@ -269,6 +332,7 @@ mod tests {
     fn mistakes_are_told() {
         let error = |spelling: &str| spelling.parse::<Recipe>().unwrap_err().to_string();
         assert!(error("w4").contains("as in w4-rabin64-6x14r2"), "{}", error("w4"));
+        assert!(error("w4").contains("a name (default, papers, broder, fast)"), "{}", error("w4"));
         assert!(error("").contains("unknown chunking"));
         assert!(error("x4-rabin64-t5").contains("unknown chunking `x4`"));
         assert!(error("w4-crc-t5").contains("not a recipe"));

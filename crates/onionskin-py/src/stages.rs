@@ -10,7 +10,7 @@ use onionskin::similar::Search;
 use onionskin::{
     AvoidParams, CollectionsParams, DedupParams, ReportParams, RunParams, ScanParams, SimilarParams,
 };
-use onionskin_core::{FeatureFilter, Threshold};
+use onionskin_core::{FeatureFilter, Recipe, Threshold};
 use onionskin_corpus::Options;
 use onionskin_extract::{ExtractOptions, PdfTool};
 use onionskin_mirror::avoid::{Format as AvoidFormat, Protected};
@@ -73,7 +73,7 @@ impl Resources {
 pub(crate) struct ScanArgs<'py> {
     inputs: Vec<String>,
     atlas: PathBuf,
-    recipe: Bound<'py, PyAny>,
+    recipe: Option<Bound<'py, PyAny>>,
     seed: u64,
     overwrite: bool,
     format: Option<String>,
@@ -97,7 +97,8 @@ pub(crate) struct ScanArgs<'py> {
 impl ScanArgs<'_> {
     fn params(&self) -> PyResult<ScanParams> {
         let mut params = ScanParams::new(self.inputs.clone(), self.atlas.clone());
-        params.recipe = recipe_of(Some(&self.recipe), onionskin_core::Recipe::DEFAULT)?;
+        let recipe = self.recipe.as_ref();
+        params.recipe = recipe.map(|recipe| recipe_of(Some(recipe), Recipe::DEFAULT)).transpose()?;
         params.seed = self.seed;
         params.overwrite = self.overwrite;
         params.max_bad_records = self.max_bad_records;

@@ -68,11 +68,11 @@ def test_features_and_mirrors_with_an_executor_killed(spark: SparkSession, web: 
 
 def test_overlap_and_the_papers_conditions(spark: SparkSession, web: Path, tmp_path: Path) -> None:
     ours = str(tmp_path / "ours")
-    job.scan(spark, [str(web)], ours)
+    job.scan(spark, [str(web)], ours, recipe="papers")
     job.similar(spark, ours, method="overlap", chunking="l2", threshold=3)
     job.collections(spark, ours, merge="strict")
     search = {"method": "overlap", "chunking": "l2", "threshold": 3}
-    theirs = by_the_program(web, tmp_path / "theirs", search, {"merge": "strict"})
+    theirs = by_the_program(web, tmp_path / "theirs", search, {"merge": "strict"}, recipe="papers")
     same_atlas(Path(ours), theirs)
     assert json.loads((theirs / "manifest.json").read_text())["counts"]["similar.near_pairs"] > 0
 

@@ -177,6 +177,16 @@ impl Batch {
         })
     }
 
+    /// The chunks of each row by the nth chunking that is kept.
+    pub fn chunks_by_row(&self, nth: usize) -> impl Iterator<Item = &[u64]> {
+        let mut rest = self.chunks.get(nth).map_or(&[][..], Vec::as_slice);
+        self.chunk_counts.iter().skip(nth).step_by(self.chunks.len().max(1)).map(move |count| {
+            let (chunks, after) = rest.split_at(*count as usize);
+            rest = after;
+            chunks
+        })
+    }
+
     pub fn visitor<'a>(&'a mut self, analyzer: &'a mut Analyzer, recipe: &Recipe) -> BatchVisitor<'a> {
         self.chunks.resize_with(recipe.kept_chunks().len(), Vec::new);
         BatchVisitor { batch: self, analyzer, keep_sketches: recipe.keeps_sketches() }

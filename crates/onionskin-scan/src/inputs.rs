@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use onionskin_corpus::{DiscoverError, ExtractOptions, Format, Options, PdfTool, Source, discover};
+use onionskin_store::manifest::InputEntry;
 use onionskin_store::{Atlas, AtlasError, StageName, StageRecord, spelled};
 use serde::{Deserialize, Serialize};
 
@@ -122,6 +123,36 @@ impl From<ScanRecord> for Options {
 /// How the inputs of an atlas were read.
 pub fn reading_options(atlas: &Atlas) -> Result<Options, AtlasError> {
     Ok(atlas.record::<ScanRecord>()?.unwrap_or_default().into())
+}
+
+/// An input that cannot be read again as it was scanned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{input}: {reason}\nhint: put the input back as it was when it was scanned, or scan again with the recipe `papers`, which keeps all chunks"
+)]
+pub struct ChangedInput {
+    /// Its name.
+    pub input: String,
+    /// What is wrong.
+    pub reason: String,
+}
+
+/// Opens an input again if it is there and has the length that it had.
+pub fn reopen_unchanged(
+    input: &InputEntry,
+    base: Option<&Path>,
+    options: &Options,
+) -> Result<Source, ChangedInput> {
+    let changed = |reason: String| ChangedInput { input: input.name.clone(), reason };
+    match reopen(&input.name, base, options) {
+        Err(error) => Err(changed(error.to_string())),
+        Ok(source) if source.is_stream() => Err(changed("it was a pipe".to_owned())),
+        Ok(source) if source.bytes != input.bytes => Err(changed(format!(
+            "it has {} bytes, not {} as when it was scanned",
+            source.bytes, input.bytes
+        ))),
+        Ok(source) => Ok(source),
+    }
 }
 
 /// Opens an input of an atlas again, by its name in the manifest and in the column `source` of its

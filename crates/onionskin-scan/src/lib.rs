@@ -1,11 +1,12 @@
 //! The scan: one pass over raw data, the only one, that turns it into an atlas.
 //!
-//! Sizes first. A gigabyte of text is about 170 million words; under the default recipe it becomes
-//! 1.4 GB of shingle fingerprints, some 60 MB of line and paragraph fingerprints, and 400 bytes of
-//! sketch and features a document. Everything is written once, in input order, and only links are
-//! sorted afterwards.
+//! Sizes first. A gigabyte of text is about 170 million words. The default recipe keeps 400 bytes of
+//! sketch and features per document. Shingles would take another 1.4 GB, lines and paragraphs some
+//! 60 MB: they are made from the inputs when a search needs them ([`chunks`]). Everything is written
+//! once, in input order, and only links are sorted afterwards.
 
 mod batch;
+pub mod chunks;
 pub mod inputs;
 mod links;
 mod memory;
@@ -37,8 +38,9 @@ use onionskin_store::{
 use serde::Serialize;
 use serde_json::json;
 
-use inputs::ScanRecord;
+use inputs::{ChangedInput, ScanRecord};
 use memory::Shares;
+use read::{Reading, read_all};
 use state::State;
 use writer::Writer;
 
@@ -48,8 +50,9 @@ use writer::Writer;
 pub struct ScanParams {
     /// Files, folders, globs, `-`, object-store URLs.
     pub inputs: Vec<String>,
-    /// What is computed from a text.
-    pub recipe: Recipe,
+    /// What is computed from a text. `None` is the default recipe, with the main chunks kept if an
+    /// input is a pipe: later stages cannot make them from it.
+    pub recipe: Option<Recipe>,
     /// The seed of the permutations.
     pub seed: u64,
     /// How inputs are read.
@@ -84,7 +87,7 @@ impl ScanParams {
     pub fn new(inputs: Vec<String>, atlas: PathBuf) -> ScanParams {
         ScanParams {
             inputs,
-            recipe: Recipe::default(),
+            recipe: None,
             seed: ScanParams::SEED,
             options: Options::default(),
             commit_bytes: ScanParams::COMMIT_BYTES,
@@ -106,8 +109,7 @@ impl ScanParams {
         }
         let atlas = Atlas::open(&self.atlas).map_err(StagingError::from)?;
         let manifest = atlas.manifest();
-        if manifest.recipe != self.recipe.to_string()
-            || manifest.seed != self.seed
+        if manifest.seed != self.seed
             || !atlas
                 .record::<ScanRecord>()
                 .map_err(StagingError::from)?
@@ -116,12 +118,23 @@ impl ScanParams {
             return Ok(false);
         }
         let sources = discover(&self.inputs, &self.options)?;
+        if manifest.recipe != self.recipe_for(&sources).to_string() {
+            return Ok(false);
+        }
         let same = manifest.inputs.iter().zip(&sources).all(|(input, source)| {
             !source.is_stream()
                 && (&input.name, input.bytes, &input.format)
                     == (&source.name, source.bytes, &source.format.to_string())
         });
         Ok(same && manifest.inputs.len() == sources.len())
+    }
+
+    fn recipe_for(&self, sources: &[Source]) -> Recipe {
+        match &self.recipe {
+            Some(recipe) => recipe.clone(),
+            None if sources.iter().any(Source::is_stream) => Recipe::default().with_main_chunks(),
+            None => Recipe::default(),
+        }
     }
 }
 
@@ -223,6 +236,15 @@ pub enum ScanError {
         /// What the system said.
         reason: String,
     },
+    /// An input that is to be read again is gone, or is not what was scanned.
+    #[error(transparent)]
+    Changed(#[from] ChangedInput),
+    /// The recipe of the atlas is of a newer version.
+    #[error("the recipe of the atlas: {reason}")]
+    UnknownRecipe {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A file of a folder cannot be opened, and that is not to be passed over.
     #[error("{place}: an unreadable file: {reason}")]
     Unreadable {
@@ -301,6 +323,7 @@ pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary,
 /// A scan of inputs that were discovered.
 pub(crate) struct Scan {
     params: ScanParams,
+    recipe: Recipe,
     options: Arc<Options>,
     sources: Arc<[Source]>,
     shares: Shares,
@@ -317,14 +340,15 @@ impl Scan {
     /// With shares that are not those of the budget.
     fn with_shares(params: ScanParams, sources: Arc<[Source]>, shares: Shares) -> Scan {
         let options = Arc::new(shares.limit(&params.options));
-        Scan { params, options, sources, shares, resumed_documents: Cell::new(0) }
+        let recipe = params.recipe_for(&sources);
+        Scan { params, recipe, options, sources, shares, resumed_documents: Cell::new(0) }
     }
 
     fn summary(&self, Done { state, usage }: Done<State>) -> ScanSummary {
         let examples = state.bad_record_examples.into_iter();
         ScanSummary {
             atlas: self.params.atlas.clone(),
-            recipe: self.params.recipe.to_string(),
+            recipe: self.recipe.to_string(),
             documents: state.documents,
             empty_documents: state.empty_documents,
             revisits: state.revisits,
@@ -352,14 +376,15 @@ impl Scan {
 }
 
 fn read(work: &mut Work<'_, Scan>) -> Result<(), ScanError> {
-    let Scan { params, options, sources, shares, .. } = work.stage;
+    let Scan { params, recipe, options, sources, shares, .. } = work.stage;
     let position = work.state.position();
     let tasks = match Tasks::starting_at(Arc::clone(sources), Arc::clone(options), position) {
         // It can still be taken up, when the input is whole again.
         Err(ResumeError::Input { place, reason }) => return Err(ScanError::Input { place, reason }),
         tasks => tasks?,
     };
-    read::read_all(params, options, tasks, &mut Writer::new(work)?, *shares)
+    let reading = Reading { recipe, seed: params.seed, options, shares: *shares };
+    read_all(reading, tasks, &mut Writer::new(work)?)
 }
 
 fn resolve_links(work: &mut Work<'_, Scan>) -> Result<(), ScanError> {
@@ -377,7 +402,7 @@ impl Stage for Scan {
     }
 
     fn staging(&self) -> StageParams {
-        stage_params(&self.params, &self.sources)
+        stage_params(&self.params, &self.recipe, &self.sources)
     }
 
     fn begin(&self) -> State {
@@ -396,7 +421,7 @@ impl Stage for Scan {
 
     fn describe(&self, state: &State, manifest: &mut Manifest) {
         let params = &self.params;
-        manifest.recipe = params.recipe.to_string();
+        manifest.recipe = self.recipe.to_string();
         manifest.seed = params.seed;
         let inputs = self.sources.iter().zip(&state.per_source);
         manifest.inputs = inputs
@@ -441,7 +466,7 @@ impl Stage for Scan {
     }
 
     fn cost_of(&self) -> String {
-        self.params.recipe.to_string()
+        self.recipe.to_string()
     }
 }
 
@@ -452,7 +477,7 @@ pub(crate) fn extractors(options: &Options) -> BTreeMap<String, String> {
 }
 
 /// Everything that decides the bytes of the atlas goes into the identity of the job.
-fn stage_params(params: &ScanParams, sources: &[Source]) -> StageParams {
+fn stage_params(params: &ScanParams, recipe: &Recipe, sources: &[Source]) -> StageParams {
     let mut digest = xxhash_rust::xxh3::Xxh3::new();
     for source in sources {
         digest.update(&source.identity());
@@ -461,7 +486,7 @@ fn stage_params(params: &ScanParams, sources: &[Source]) -> StageParams {
     let job = json!({
         "inputs": sources.len(),
         "inputs_digest": format!("{:016x}", digest.digest()),
-        "recipe": params.recipe.to_string(),
+        "recipe": recipe.to_string(),
         "seed": params.seed,
         "commit_bytes": params.commit_bytes,
         "fields": [&options.text_field, &options.id_field, &options.url_field],
@@ -475,16 +500,16 @@ fn stage_params(params: &ScanParams, sources: &[Source]) -> StageParams {
         "extractors": extractors(options),
         "unicode": unicode::UNICODE_VERSION,
     });
-    let scheme = params.recipe.scheme();
+    let scheme = recipe.scheme();
     let mut tables = vec![Table::Documents, Table::Sites, Table::Links];
-    tables.extend(params.recipe.kept_chunks().iter().map(|chunking| {
+    tables.extend(recipe.kept_chunks().iter().map(|chunking| {
         Table::chunks(&chunking.to_string()).expect("a chunking's spelling is a folder name")
     }));
-    if params.recipe.keeps_sketches() {
+    if recipe.keeps_sketches() {
         tables.push(Table::Sketches { len: scheme.sketch_len() as u32 });
     }
     tables.extend(scheme.filter().map(|filter| Table::Features { len: filter.k() as u32 }));
-    let mut stage = StageParams::new(StageName::Scan, job, &params.recipe.to_string(), tables);
+    let mut stage = StageParams::new(StageName::Scan, job, &recipe.to_string(), tables);
     stage.overwrite = params.overwrite;
     stage
 }

@@ -23,15 +23,32 @@ use std::sync::{Mutex, PoisonError};
 use crossbeam_channel::Sender;
 use onionskin_core::{Analyzer, Recipe};
 use onionskin_corpus::{
-    BadReason, BadRecord, Document, InputFailure, Options, Scratch, SkipReason, SkippedFile, Task, Tasks,
-    Visitor,
+    BadReason, BadRecord, Document, InputFailure, Options, Scratch, SkipReason, SkippedFile, Source, Task,
+    Tasks, Visitor,
 };
 use onionskin_store::cancel;
 
+use super::ScanError;
 use super::batch::{self, Batch, BatchVisitor};
 use super::memory::{Shares, Turn};
-use super::writer::Writer;
-use super::{ScanError, ScanParams};
+
+/// Where batches go, in the order of their tasks.
+pub(super) trait Sink {
+    /// The inputs that batches are about.
+    fn sources(&self) -> &[Source];
+
+    /// Takes the batch that comes next.
+    fn write(&mut self, batch: &Batch) -> Result<(), ScanError>;
+}
+
+/// What is computed from a text.
+#[derive(Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub recipe: &'a Recipe,
+    pub seed: u64,
+    pub options: &'a Options,
+    pub shares: Shares,
+}
 
 /// A batch on its way to the writer.
 struct Made {
@@ -40,13 +57,9 @@ struct Made {
     back: Option<Sender<Batch>>,
 }
 
-pub(super) fn read_all(
-    params: &ScanParams,
-    options: &Options,
-    tasks: Tasks,
-    writer: &mut Writer<'_, '_>,
-    shares: Shares,
-) -> Result<(), ScanError> {
+/// Reads all tasks and hands their batches on.
+pub(super) fn read_all(reading: Reading<'_>, tasks: Tasks, sink: &mut impl Sink) -> Result<(), ScanError> {
+    let shares = reading.shares;
     let turn = Turn::default();
     let dispatcher = Mutex::new((tasks, 0u64));
     let (permit_sender, permit_receiver) = crossbeam_channel::bounded::<Batch>(shares.permits);
@@ -59,7 +72,7 @@ pub(super) fn read_all(
             let (permit_receiver, made) = (permit_receiver.clone(), made_sender.clone());
             let (dispatcher, turn) = (&dispatcher, &turn);
             scope.spawn(move || {
-                let mut worker = Worker::new(params, options, Hand { shares, turn, made });
+                let mut worker = Worker::new(reading, Hand { shares, turn, made });
                 // A closed channel means that the writer has given up.
                 while let Ok(mut batch) = permit_receiver.recv() {
                     let task = {
@@ -95,7 +108,7 @@ pub(super) fn read_all(
             cancel::check()?;
             waiting.insert(made.batch.number, made);
             while let Some(Made { mut batch, back }) = waiting.remove(&next) {
-                write_batch(writer, &mut batch)?;
+                write_batch(sink, &mut batch)?;
                 batch.shrink(3 * shares.batch_bytes);
                 match back {
                     // The worker waits for it, unless the scan is being given up.
@@ -115,8 +128,7 @@ pub(super) fn read_all(
 
 /// What a thread needs to make batches of tasks.
 struct Worker<'a> {
-    recipe: &'a Recipe,
-    seed: u64,
+    reading: Reading<'a>,
     analyzer: Analyzer,
     scratch: Scratch,
     hand: Hand<'a>,
@@ -130,15 +142,9 @@ struct Hand<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(params: &'a ScanParams, options: &Options, hand: Hand<'a>) -> Worker<'a> {
-        let ScanParams { recipe, seed, .. } = params;
-        Worker {
-            recipe,
-            seed: *seed,
-            analyzer: Analyzer::new(recipe, *seed),
-            scratch: Scratch::new(options),
-            hand,
-        }
+    fn new(reading: Reading<'a>, hand: Hand<'a>) -> Worker<'a> {
+        let analyzer = Analyzer::new(reading.recipe, reading.seed);
+        Worker { reading, analyzer, scratch: Scratch::new(reading.options), hand }
     }
 
     /// Fills a batch, which is the last of its task afterwards. A panic is noted in it.
@@ -146,7 +152,7 @@ impl<'a> Worker<'a> {
         let mut largest = 0;
         let ran = batch::fenced(|| {
             let mut visitor = PartVisitor {
-                inner: batch.visitor(&mut self.analyzer, self.recipe),
+                inner: batch.visitor(&mut self.analyzer, self.reading.recipe),
                 hand: &self.hand,
                 given_up: false,
                 largest: &mut largest,
@@ -155,7 +161,7 @@ impl<'a> Worker<'a> {
         });
         batch.panic = ran.err();
         if largest > KEPT_TEXT_BYTES {
-            self.analyzer = Analyzer::new(self.recipe, self.seed);
+            self.analyzer = Analyzer::new(self.reading.recipe, self.reading.seed);
         }
     }
 }
@@ -251,10 +257,15 @@ impl Visitor for PartVisitor<'_, '_> {
     }
 }
 
-fn write_batch(writer: &mut Writer<'_, '_>, batch: &mut Batch) -> Result<(), ScanError> {
+fn write_batch(sink: &mut impl Sink, batch: &mut Batch) -> Result<(), ScanError> {
     if let Some(message) = batch.panic.take() {
-        let source_name = writer.sources.get(batch.source as usize).map(|source| source.name.clone());
+        let source_name = sink.sources().get(batch.source as usize).map(|source| source.name.clone());
         return Err(ScanError::Worker { source_name: source_name.unwrap_or_default(), message });
     }
-    writer.write(batch)
+    if let Some(failure) = &batch.failure {
+        let source = sink.sources().get(failure.source as usize);
+        let place = source.map_or_else(String::new, |source| source.failure_place(failure));
+        return Err(ScanError::Input { place, reason: failure.detail.clone() });
+    }
+    sink.write(batch)
 }

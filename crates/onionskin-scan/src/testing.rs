@@ -26,7 +26,7 @@ pub fn scan_into(inputs: &[&Path], atlas: &Path, recipe: &str) {
     params.memory = MemoryBudget::from_mib(256);
     params.options.task_bytes = 8 << 10;
     params.commit_bytes = 100 << 10;
-    params.recipe = recipe.parse().unwrap();
+    params.recipe = Some(recipe.parse().unwrap());
     scan(&params, &Quiet).unwrap();
 }
 

@@ -267,12 +267,13 @@ fn tables_hold_what_the_analyzer_says() {
     let jsonl = folder.path().join("a.jsonl");
     web.write_jsonl(&mut fs::File::create(&jsonl).unwrap(), 0..web.n_pages(), &mut |_, _| {}).unwrap();
     let atlas = folder.path().join("atlas");
-    let params = params(&[jsonl.display().to_string()], &atlas);
+    let recipe: Recipe = "papers".parse().unwrap();
+    let params = ScanParams { recipe: Some(recipe.clone()), ..params(&[jsonl.display().to_string()], &atlas) };
     let summary = scan(&params, &Quiet).unwrap();
 
-    let mut analyzer = Analyzer::new(&params.recipe, params.seed);
+    let mut analyzer = Analyzer::new(&recipe, params.seed);
     let mut composer = Composer::new(&web);
-    let kept: Vec<Chunking> = params.recipe.kept_chunks().to_vec();
+    let kept: Vec<Chunking> = recipe.kept_chunks().to_vec();
     let (mut features, mut sketches) = (vec![], vec![]);
     let mut chunks: Vec<Vec<(DocId, u64)>> = vec![vec![]; kept.len()];
     for doc in DocId::range(0..web.n_pages() as u32) {

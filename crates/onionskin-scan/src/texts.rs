@@ -12,7 +12,7 @@ use onionskin_corpus::{BadRecord, Document, InputFailure, Scratch, SkipReason, T
 use onionskin_store::table::{DocumentBatch, DocumentRow, DocumentsReader};
 use onionskin_store::{Atlas, AtlasError, TableError};
 
-use crate::inputs::{reading_options, reopen};
+use crate::inputs::{reading_options, reopen_unchanged};
 
 /// Where inputs are and how they are read.
 #[derive(Clone, Debug, Default)]
@@ -66,12 +66,8 @@ pub fn read_texts<E>(
         let mut lose = |reason: String| {
             lost.push(LostInput { input: input.name.clone(), documents: input.documents, reason });
         };
-        match reopen(&input.name, params.base.as_deref(), &options) {
-            Err(error) => lose(error.to_string()),
-            Ok(source) if source.is_stream() => lose("it was a pipe".to_owned()),
-            Ok(source) if source.bytes != input.bytes => {
-                lose(format!("it has {} bytes, not {} as when it was scanned", source.bytes, input.bytes));
-            }
+        match reopen_unchanged(input, params.base.as_deref(), &options) {
+            Err(changed) => lose(changed.reason),
             Ok(source) => {
                 let mut scratch = Scratch::new(&options);
                 let mut tasks = Tasks::new(Arc::new([source]), Arc::clone(&options));

@@ -1,15 +1,16 @@
 //! Puts batches into tables, in order, and commits.
 
 use onionskin_core::format::grouped;
-use onionskin_core::{DocId, Recipe, SiteId};
+use onionskin_core::{DocId, SiteId};
 use onionskin_corpus::{BadRecord, SkipReason, Source};
 use onionskin_extract::url::registered_domain;
 use onionskin_store::schema::ChunkingName;
 use onionskin_store::stage::Work;
 use onionskin_store::table::{DocumentRow, SiteRow, SitesReader};
-use onionskin_store::{Event, MemoryBudget, StagingError, TableName};
+use onionskin_store::{Event, MemoryBudget, Staging, StagingError, TableName};
 
 use super::batch::{Batch, Row, Strings};
+use super::read::Sink;
 use super::sites::Sites;
 use super::state::BAD_RECORD_EXAMPLES;
 use super::{Scan, ScanError};
@@ -32,10 +33,52 @@ const ROW_GROUP_STRINGS: usize = 32 << 20;
 /// Documents after which a commit is due even if they were small.
 const COMMIT_DOCUMENTS: u64 = 4 << 20;
 
+/// What was read since the last commit.
+#[derive(Debug, Default)]
+pub(super) struct Uncommitted {
+    input_bytes: u64,
+    documents: u64,
+}
+
+impl Uncommitted {
+    /// Counts a batch. Whether a commit is due, and then begins again: commits happen at the ends
+    /// of tasks alone.
+    pub fn is_due_after(&mut self, batch: &Batch, commit_bytes: u64) -> bool {
+        self.documents += batch.rows.len() as u64;
+        if batch.more {
+            return false;
+        }
+        self.input_bytes += batch.input_bytes;
+        let is_due = self.input_bytes >= commit_bytes || self.documents >= COMMIT_DOCUMENTS;
+        if is_due {
+            *self = Uncommitted::default();
+        }
+        is_due
+    }
+}
+
+/// Writes chunks of documents, and counts them. Documents without chunks have no rows.
+pub(super) fn push_chunks<'c>(
+    staging: &mut Staging,
+    chunking: &ChunkingName,
+    rows: impl Iterator<Item = (DocId, &'c [u64])>,
+) -> Result<u64, ScanError> {
+    let mut rows = rows.filter(|(_, chunks)| !chunks.is_empty()).peekable();
+    if rows.peek().is_none() {
+        return Ok(0);
+    }
+    let (writer, mut written) = (staging.chunks(chunking)?, 0);
+    for (doc, chunks) in rows {
+        writer.push(doc, chunks).map_err(StagingError::from)?;
+        written += chunks.len() as u64;
+    }
+    Ok(written)
+}
+
 pub(super) struct Writer<'w, 'a> {
     work: &'w mut Work<'a, Scan>,
     sites: Sites,
-    pub sources: &'a [Source],
+    sources: &'a [Source],
     chunkings: Vec<ChunkingName>,
     sketch_len: usize,
     keep_sketches: bool,
@@ -44,49 +87,19 @@ pub(super) struct Writer<'w, 'a> {
     max_bad_records: Option<u64>,
     strict: bool,
     commit_bytes: u64,
-    /// Input and documents since the last commit.
-    uncommitted: (u64, u64),
+    uncommitted: Uncommitted,
     /// Bytes of strings since a batch and a row group were last ended for their size.
     strings: (usize, usize),
 }
 
-impl<'w, 'a> Writer<'w, 'a> {
-    pub fn new(work: &'w mut Work<'a, Scan>) -> Result<Writer<'w, 'a>, ScanError> {
-        let Scan { params, sources, .. } = work.stage;
-        let recipe: &Recipe = &params.recipe;
-        let chunkings = recipe.kept_chunks().iter().copied().map(ChunkingName::from);
-        let mut sites = Sites::new();
-        let mut committed = SitesReader::new(work.staging.files(&TableName::Sites));
-        while let Some(batch) = committed.next_batch().map_err(StagingError::from)? {
-            batch.rows().for_each(|site| {
-                sites.number(site.host);
-            });
-        }
-        Ok(Writer {
-            chunkings: chunkings.collect(),
-            sketch_len: recipe.scheme().sketch_len(),
-            keep_sketches: recipe.keeps_sketches(),
-            features: recipe.scheme().filter().map_or(0, |filter| filter.k()),
-            work,
-            sites,
-            sources,
-            memory: params.memory,
-            max_bad_records: params.max_bad_records,
-            strict: params.strict,
-            commit_bytes: params.commit_bytes,
-            uncommitted: (0, 0),
-            strings: (0, 0),
-        })
+impl Sink for Writer<'_, '_> {
+    fn sources(&self) -> &[Source] {
+        self.sources
     }
 
     /// Writes the batch that comes next. The place to resume at moves, and commits happen, at the
     /// ends of tasks alone: how a task is cut into batches leaves no trace.
-    pub fn write(&mut self, batch: &Batch) -> Result<(), ScanError> {
-        if let Some(failure) = &batch.failure {
-            let source = self.sources.get(failure.source as usize);
-            let place = source.map_or_else(String::new, |source| source.failure_place(failure));
-            return Err(ScanError::Input { place, reason: failure.detail.clone() });
-        }
+    fn write(&mut self, batch: &Batch) -> Result<(), ScanError> {
         let first = self.work.state.documents;
         if first + batch.rows.len() as u64 > u64::from(u32::MAX) {
             return Err(ScanError::TooManyDocuments);
@@ -119,18 +132,41 @@ impl<'w, 'a> Writer<'w, 'a> {
             input_bytes: self.work.state.input_bytes,
             bad_records: self.work.state.bad_record_count(),
         });
-        self.uncommitted.1 += batch.rows.len() as u64;
-        if batch.more {
-            return Ok(());
-        }
-        self.uncommitted.0 += batch.input_bytes;
-        if self.uncommitted.0 >= self.commit_bytes || self.uncommitted.1 >= COMMIT_DOCUMENTS {
+        if self.uncommitted.is_due_after(batch, self.commit_bytes) {
             // Every commit begins new files.
-            self.uncommitted = (0, 0);
             self.strings = (0, 0);
             self.work.commit()?;
         }
         Ok(())
+    }
+}
+
+impl<'w, 'a> Writer<'w, 'a> {
+    pub fn new(work: &'w mut Work<'a, Scan>) -> Result<Writer<'w, 'a>, ScanError> {
+        let Scan { params, recipe, sources, .. } = work.stage;
+        let chunkings = recipe.kept_chunks().iter().copied().map(ChunkingName::from);
+        let mut sites = Sites::new();
+        let mut committed = SitesReader::new(work.staging.files(&TableName::Sites));
+        while let Some(batch) = committed.next_batch().map_err(StagingError::from)? {
+            batch.rows().for_each(|site| {
+                sites.number(site.host);
+            });
+        }
+        Ok(Writer {
+            chunkings: chunkings.collect(),
+            sketch_len: recipe.scheme().sketch_len(),
+            keep_sketches: recipe.keeps_sketches(),
+            features: recipe.scheme().filter().map_or(0, |filter| filter.k()),
+            work,
+            sites,
+            sources,
+            memory: params.memory,
+            max_bad_records: params.max_bad_records,
+            strict: params.strict,
+            commit_bytes: params.commit_bytes,
+            uncommitted: Uncommitted::default(),
+            strings: (0, 0),
+        })
     }
 
     fn write_documents(&mut self, batch: &Batch, first: DocId) -> Result<(), ScanError> {
@@ -201,22 +237,12 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     fn write_chunks(&mut self, batch: &Batch, first: DocId) -> Result<(), ScanError> {
-        let chunkings = self.chunkings.len();
-        for (nth, (chunking, column)) in self.chunkings.iter().zip(&batch.chunks).enumerate() {
-            if column.is_empty() {
-                continue;
+        for (nth, chunking) in self.chunkings.iter().enumerate() {
+            let rows = first.onward().zip(batch.chunks_by_row(nth));
+            let written = push_chunks(&mut self.work.staging, chunking, rows)?;
+            if written > 0 {
+                *self.work.state.chunks.entry(chunking.as_str().to_owned()).or_default() += written;
             }
-            let writer = self.work.staging.chunks(chunking)?;
-            let counts = batch.chunk_counts.iter().skip(nth).step_by(chunkings);
-            let mut rest = column.as_slice();
-            for (doc, count) in first.onward().zip(counts) {
-                let (chunks, remaining) = rest.split_at(*count as usize);
-                rest = remaining;
-                if !chunks.is_empty() {
-                    writer.push(doc, chunks).map_err(StagingError::from)?;
-                }
-            }
-            *self.work.state.chunks.entry(chunking.as_str().to_owned()).or_default() += column.len() as u64;
         }
         Ok(())
     }

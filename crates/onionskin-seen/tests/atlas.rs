@@ -33,7 +33,7 @@ fn an_atlas_without_sketches_is_told() {
     let input = dir.path().join("in.jsonl");
     std::fs::write(&input, "{\"text\":\"one two three four five\"}\n").unwrap();
     let mut scan = ScanParams::new(vec![input.display().to_string()], dir.path().join("atlas"));
-    scan.recipe = "w4-rabin64-6x14r2".parse().unwrap();
+    scan.recipe = Some("w4-rabin64-6x14r2".parse().unwrap());
     scan.seed = 1;
     onionskin::scan(&scan, &Quiet).unwrap();
     let atlas = Atlas::open(dir.path().join("atlas")).unwrap();

@@ -1,5 +1,6 @@
 //! What can go wrong in a search for copies.
 
+use onionskin_scan::ScanError;
 use onionskin_store::cancel::Cancelled;
 use onionskin_store::raw::RawError;
 use onionskin_store::sort::SortError;
@@ -27,6 +28,9 @@ pub enum SimilarError {
     /// The result cannot be written.
     #[error(transparent)]
     Staging(Box<StagingError>),
+    /// Chunks that the search needs cannot be made.
+    #[error(transparent)]
+    Chunks(Box<ScanError>),
     /// The scan did not keep what the method needs.
     #[error(
         "the atlas has no {what}, which {method} needs; it was scanned with the recipe {recipe}\nhint: {hint}"
@@ -119,4 +123,5 @@ onionskin_store::boxed_sources!(
     Raw(RawError),
     Io(IoError),
     Staging(StagingError),
+    Chunks(ScanError),
 );

@@ -14,13 +14,27 @@
 //! A sampled document with a crowd of neighbours is not compared with all of them: beyond
 //! [`MOST_NEIGHBOURS`] a random half is looked at, and a half of that, each standing for as many as
 //! were passed over.
+//!
+//! An atlas without shingles has sketches. The same join over those finds the neighbours but for
+//! about one in a thousand, and the few that the search has not verified are read again ([`net`]).
+//!
+//! A true pair that is not listed is seldom lost: it may be in one cluster all the same, and of two
+//! documents in different clusters one may be removed in favour of a third. So three shares are
+//! measured: pairs that are listed, pairs that are in one cluster, and pairs of which a copy
+//! without duplicates keeps both documents, the leak.
 
 use onionskin_core::{DocId, FingerprintSet, scramble};
+use onionskin_store::table::ClusterRow;
 use serde::{Deserialize, Serialize};
 
 use crate::cluster::Open;
-use crate::components::Components;
-use crate::{Bound, ChunkSets, Resources, SharedPair, SimilarError};
+use crate::{Bound, ChunkSets, SharedPair, SimilarError};
+
+mod interval;
+mod net;
+
+pub use interval::Interval;
+pub use net::{Net, measure_by_sketches};
 
 /// Documents in the sample, at most.
 pub const SAMPLE: usize = 10_000;
@@ -31,103 +45,6 @@ pub const MOST_NEIGHBOURS: usize = 64;
 /// About so many documents are used to see which chunks are rare, one in sixteen at most.
 const RARITY_DOCUMENTS: u64 = 50_000;
 const RARITY_STEP: u64 = 16;
-
-/// A share with a 95 % confidence interval.
-///
-/// In JSON a list: value, lower end, upper end.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "[f64; 3]", into = "[f64; 3]")]
-pub struct Interval {
-    /// The estimate.
-    pub value: f64,
-    /// Lower end.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-}
-
-impl From<[f64; 3]> for Interval {
-    fn from([value, low, high]: [f64; 3]) -> Interval {
-        Interval { value, low, high }
-    }
-}
-
-impl From<Interval> for [f64; 3] {
-    fn from(interval: Interval) -> [f64; 3] {
-        [interval.value, interval.low, interval.high]
-    }
-}
-
-impl Interval {
-    /// The interval of Clopper and Pearson for a share seen in `n` observations; `None` when there
-    /// were none. It is never too narrow, also where nearly all or none are seen; `n` need not be
-    /// whole.
-    pub fn of(share: f64, n: f64) -> Option<Interval> {
-        const TAIL: f64 = 0.025;
-        if n <= 0.0 || !(0.0..=1.0).contains(&share) {
-            return None;
-        }
-        let (seen, unseen) = (share * n, (1.0 - share) * n);
-        let low = if seen <= 0.0 { 0.0 } else { beta_quantile(TAIL, seen, unseen + 1.0) };
-        let high = if unseen <= 0.0 { 1.0 } else { beta_quantile(1.0 - TAIL, seen + 1.0, unseen) };
-        Some(Interval { value: share, low: low.min(share), high: high.max(share) })
-    }
-}
-
-/// Where the beta distribution has this much below it.
-fn beta_quantile(below: f64, a: f64, b: f64) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if beta_below(middle, a, b) < below { low = middle } else { high = middle }
-    }
-    0.5 * (low + high)
-}
-
-/// The regularised incomplete beta function, by its continued fraction (Lentz's method).
-fn beta_below(x: f64, a: f64, b: f64) -> f64 {
-    if x <= 0.0 || x >= 1.0 {
-        return x.clamp(0.0, 1.0);
-    }
-    if x > (a + 1.0) / (a + b + 2.0) {
-        return 1.0 - beta_below(1.0 - x, b, a);
-    }
-    const TINY: f64 = 1e-300;
-    let away = |value: f64| if value.abs() < TINY { TINY } else { value };
-    let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (1.0 - x).ln()).exp() / a;
-    let mut c = 1.0;
-    let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
-    let mut fraction = d;
-    for i in 1..10_000 {
-        let m = f64::from(i);
-        for numerator in [
-            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0)),
-        ] {
-            d = 1.0 / away(1.0 + numerator * d);
-            c = away(1.0 + numerator / c);
-            fraction *= c * d;
-        }
-        if (c * d - 1.0).abs() < 1e-14 {
-            break;
-        }
-    }
-    front * fraction
-}
-
-/// The logarithm of the gamma function, by Stirling's series.
-fn ln_gamma(x: f64) -> f64 {
-    // Far enough out for the series to have all digits; the recurrence leads there.
-    let (mut x, mut shift) = (x, 0.0);
-    while x < 16.0 {
-        shift -= x.ln();
-        x += 1.0;
-    }
-    let square = x * x;
-    let series =
-        (1.0 / 12.0 - (1.0 / 360.0 - (1.0 / 1260.0 - 1.0 / (1680.0 * square)) / square) / square) / x;
-    shift + (x - 0.5) * x.ln() - x + 0.5 * (2.0 * std::f64::consts::PI).ln() + series
-}
 
 /// What the sample says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -143,12 +60,26 @@ pub struct Recall {
     pub listed_pairs: u64,
     /// The share of true pairs that are listed.
     pub listed: Option<Interval>,
-    /// The share of true pairs that are listed or connected through listed ones.
-    pub connected: Option<Interval>,
+    /// The share of true pairs that are in one cluster. Unknown if there are no clusters.
+    #[serde(default, alias = "connected")]
+    pub clustered: Option<Interval>,
+    /// The share of true pairs of which both documents are kept when every cluster keeps its
+    /// centre alone.
+    #[serde(default)]
+    pub leaked: Option<Interval>,
     /// Listed pairs of sampled documents that were looked at again.
     pub checked_pairs: u64,
-    /// The share of them that are true.
+    /// The share of them that are true. Unknown if none were looked at again.
     pub precision: Option<Interval>,
+}
+
+/// What a search has found, and what recall is about.
+#[derive(Clone, Copy)]
+pub struct Found<'a> {
+    /// Similar pairs, in ascending order.
+    pub pairs: Open<'a, SharedPair>,
+    /// Members of clusters, in any order, if there are clusters.
+    pub members: Option<Open<'a, ClusterRow>>,
 }
 
 /// The sets of the sampled documents, in ascending order of document.
@@ -158,7 +89,6 @@ struct Sample {
 }
 
 /// What was met of a sampled document.
-#[derive(Default)]
 struct Neighbours {
     /// Halvings so far: documents whose hash has a one among so many low bits are passed over.
     halved: u32,
@@ -170,23 +100,35 @@ impl Neighbours {
     fn looks_at(&self, hash: u64) -> bool {
         hash & ((1 << self.halved) - 1) == 0
     }
+
+    fn meet(&mut self, hash: u64, doc: DocId, is_similar: bool) {
+        self.met.push((hash, doc, is_similar));
+        while self.met.len() > MOST_NEIGHBOURS && self.halved < 32 {
+            self.halved += 1;
+            let halved = self.halved;
+            self.met.retain(|(hash, ..)| hash & ((1 << halved) - 1) == 0);
+        }
+    }
 }
 
-/// Measures the pairs of a search on a sample. `pairs` are in ascending order.
+/// Measures what a search has found on a sample, by an exact join.
+///
+/// Neighbours are looked for among all documents, or, where a set costs much to read, among one in
+/// 2 to the power of `halvings`.
 pub fn measure(
     sets: &ChunkSets,
     documents: u64,
     bound: Bound,
     seed: u64,
-    pairs: Open<'_, SharedPair>,
-    resources: &Resources,
+    found: Found<'_>,
+    halvings: u32,
 ) -> Result<Recall, SimilarError> {
     let sample = Sample::draw(sets, seed, SAMPLE, SAMPLE_CHUNKS)?;
     if sample.docs.is_empty() {
         return Ok(Recall::default());
     }
-    let neighbours = sample.neighbours(sets, documents, bound, seed)?;
-    judge(&sample, &neighbours, documents, seed, pairs, resources)
+    let neighbours = sample.neighbours(sets, documents, bound, seed, halvings)?;
+    judge(&sample, &neighbours, seed, found)
 }
 
 fn hash_of(doc: DocId, seed: u64) -> u64 {
@@ -194,6 +136,12 @@ fn hash_of(doc: DocId, seed: u64) -> u64 {
 }
 
 impl Sample {
+    /// The sampled documents of a pair, each with the other document.
+    fn ends(&self, a: DocId, b: DocId) -> impl Iterator<Item = (usize, DocId)> {
+        let end = |(doc, other)| Some((self.docs.binary_search(&doc).ok()?, other));
+        [(a, b), (b, a)].into_iter().filter_map(end)
+    }
+
     /// The documents with the smallest hashes.
     fn draw(sets: &ChunkSets, seed: u64, most: usize, most_chunks: usize) -> Result<Sample, SimilarError> {
         let mut heap = std::collections::BinaryHeap::<(u64, DocId, Vec<u64>)>::new();
@@ -223,13 +171,16 @@ impl Sample {
         documents: u64,
         bound: Bound,
         seed: u64,
+        halvings: u32,
     ) -> Result<Vec<Neighbours>, SimilarError> {
         let mut index = Index::new(self, &Rarity::new(self, sets, documents, seed)?, bound);
-        let mut neighbours: Vec<Neighbours> = self.docs.iter().map(|_| Neighbours::default()).collect();
+        let unmet = || Neighbours { halved: halvings, met: Vec::new() };
+        let mut neighbours: Vec<Neighbours> = self.docs.iter().map(|_| unmet()).collect();
         let mut met_with = vec![None; self.docs.len()];
         let mut seen = FingerprintSet::default();
         let mut reader = sets.reader();
-        while let Some((doc, chunks)) = reader.next()? {
+        let wanted = |doc| hash_of(doc, !seed) & ((1 << halvings) - 1) == 0;
+        while let Some((doc, chunks)) = reader.next_of(wanted)? {
             let hash = hash_of(doc, !seed);
             let mut in_table = false;
             for chunk in chunks {
@@ -258,13 +209,7 @@ impl Sample {
                         in_table = true;
                     }
                     let shared = seen.count_shared(set);
-                    let of = &mut neighbours[at];
-                    of.met.push((hash, doc, bound.holds(shared, size_a, size_b)));
-                    while of.met.len() > MOST_NEIGHBOURS && of.halved < 32 {
-                        of.halved += 1;
-                        let halved = of.halved;
-                        of.met.retain(|(hash, ..)| hash & ((1 << halved) - 1) == 0);
-                    }
+                    neighbours[at].meet(hash, doc, bound.holds(shared, size_a, size_b));
                 }
                 list.halved = least_halved.min(32);
             }
@@ -394,23 +339,22 @@ impl Rarity {
     }
 }
 
-/// A true pair: both documents, which sampled document it belongs to, how many it stands for,
-/// whether it is listed, whether connected.
+/// A true pair: both documents, which sampled document it belongs to, how many it stands for, and
+/// what became of it.
 struct TruePair {
     pair: (DocId, DocId),
     at: u32,
     weight: f64,
     listed: bool,
-    connected: bool,
+    clustered: bool,
+    leaked: bool,
 }
 
 fn judge(
     sample: &Sample,
     neighbours: &[Neighbours],
-    documents: u64,
     seed: u64,
-    pairs: Open<'_, SharedPair>,
-    resources: &Resources,
+    found: Found<'_>,
 ) -> Result<Recall, SimilarError> {
     let mut true_pairs: Vec<TruePair> = Vec::new();
     for ((doc, of), at) in sample.docs.iter().zip(neighbours).zip(0u32..) {
@@ -420,18 +364,15 @@ fn judge(
             at,
             weight,
             listed: false,
-            connected: false,
+            clustered: false,
+            leaked: false,
         }));
     }
     true_pairs.sort_unstable_by_key(|entry| (entry.pair, entry.at));
-    let sampled = |doc: DocId| sample.docs.binary_search(&doc).ok();
     let mut checked = (0u64, 0u64);
-    let mut components = Components::new(documents, resources)?;
-    for pair in pairs()? {
+    for pair in (found.pairs)()? {
         let SharedPair { a, b, .. } = pair?;
-        components.unite(a, b)?;
-        for (doc, other) in [(a, b), (b, a)] {
-            let Some(at) = sampled(doc) else { continue };
+        for (at, other) in sample.ends(a, b) {
             if !neighbours[at].looks_at(hash_of(other, !seed)) {
                 continue;
             }
@@ -444,45 +385,58 @@ fn judge(
             }
         }
     }
-    let mut labels: Vec<(DocId, DocId)> =
-        true_pairs.iter().flat_map(|entry| [entry.pair.0, entry.pair.1]).map(|doc| (doc, doc)).collect();
-    labels.sort_unstable();
-    labels.dedup();
-    components.finish(|doc, root| {
-        if let Ok(place) = labels.binary_search_by_key(&doc, |label| label.0) {
-            labels[place].1 = root;
-        }
-        Ok(())
-    })?;
-    let label =
-        |doc: DocId| labels.binary_search_by_key(&doc, |label| label.0).map_or(doc, |place| labels[place].1);
-    for entry in &mut true_pairs {
-        entry.connected = label(entry.pair.0) == label(entry.pair.1);
+    if let Some(members) = found.members {
+        follow(&mut true_pairs, members)?;
     }
-    Ok(sum_up(sample.docs.len(), &true_pairs, checked))
+    Ok(sum_up(sample.docs.len(), &true_pairs, checked, found.members.is_some()))
+}
+
+/// Notes which true pairs are in one cluster, and of which both documents are kept.
+fn follow(true_pairs: &mut [TruePair], members: Open<'_, ClusterRow>) -> Result<(), SimilarError> {
+    let docs = true_pairs.iter().flat_map(|entry| [entry.pair.0, entry.pair.1]);
+    let mut fates: Vec<(DocId, Option<ClusterRow>)> = docs.map(|doc| (doc, None)).collect();
+    fates.sort_unstable_by_key(|fate| fate.0);
+    fates.dedup_by_key(|fate| fate.0);
+    let place_of = |fates: &[(DocId, Option<ClusterRow>)], doc| fates.binary_search_by_key(&doc, |fate| fate.0);
+    for member in members()? {
+        let member = member?;
+        if let Ok(place) = place_of(&fates, member.doc) {
+            fates[place].1 = Some(member);
+        }
+    }
+    let member = |doc| place_of(&fates, doc).ok().and_then(|place| fates[place].1);
+    for entry in true_pairs {
+        let (a, b) = (member(entry.pair.0), member(entry.pair.1));
+        entry.clustered = a.is_some_and(|a| b.is_some_and(|b| a.cluster == b.cluster));
+        let is_kept = |member: Option<ClusterRow>| member.is_none_or(|member| member.is_centre);
+        entry.leaked = is_kept(a) && is_kept(b);
+    }
+    Ok(())
 }
 
 /// Pairs of one document are found or missed together, so documents are the observations: as many
 /// as the squares of their weights say.
-fn sum_up(sampled: usize, true_pairs: &[TruePair], checked: (u64, u64)) -> Recall {
+fn sum_up(sampled: usize, true_pairs: &[TruePair], checked: (u64, u64), has_clusters: bool) -> Recall {
     let mut per_document = vec![0f64; sampled];
-    let (mut all, mut listed, mut connected) = (0.0, 0.0, 0.0);
     for entry in true_pairs {
         per_document[entry.at as usize] += entry.weight;
-        all += entry.weight;
-        listed += if entry.listed { entry.weight } else { 0.0 };
-        connected += if entry.connected { entry.weight } else { 0.0 };
     }
+    let all: f64 = per_document.iter().sum();
     let squares: f64 = per_document.iter().map(|weight| weight * weight).sum();
     let observations = if squares > 0.0 { all * all / squares } else { 0.0 };
-    let interval = |part: f64| Interval::of(if all > 0.0 { part / all } else { 0.0 }, observations);
+    let share = |is_counted: fn(&TruePair) -> bool| {
+        let part: f64 = true_pairs.iter().filter(|entry| is_counted(entry)).map(|entry| entry.weight).sum();
+        Interval::of(if all > 0.0 { part / all } else { 0.0 }, observations)
+    };
+    let in_clusters = |is_counted| if has_clusters { share(is_counted) } else { None };
     Recall {
         sampled: sampled as u64,
         with_neighbours: per_document.iter().filter(|weight| **weight > 0.0).count() as u64,
         true_pairs: true_pairs.len() as u64,
         listed_pairs: true_pairs.iter().filter(|entry| entry.listed).count() as u64,
-        listed: interval(listed),
-        connected: interval(connected),
+        listed: share(|entry| entry.listed),
+        clustered: in_clusters(|entry| entry.clustered),
+        leaked: in_clusters(|entry| entry.leaked),
         checked_pairs: checked.0,
         precision: Interval::of(
             if checked.0 > 0 { checked.1 as f64 / checked.0 as f64 } else { 0.0 },

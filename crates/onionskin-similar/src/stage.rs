@@ -6,9 +6,12 @@
 //! 1 exact        documents ─▶ copies (doc, centre)
 //! 2 candidates   features or sketches ─▶ candidates (a, b)                     resemblance by features only
 //! 3 pairs        candidates + chunks, or an exact join ─▶ near pairs, verified
-//! 4 recall       a sample against an exact join ─▶ numbers
-//! 5 clusters     copies + near pairs ─▶ tables pairs, clusters, cluster_stats, copies.<level>
+//! 4 clusters     copies + near pairs ─▶ tables pairs, clusters, cluster_stats, copies.<level>
+//! 5 recall       a sample against an exact join, pairs and clusters ─▶ numbers
 //! ```
+//!
+//! A search that compares the chunks of all documents has them made first, by a stage of its own
+//! ([`onionskin_scan::chunks`]), if the scan did not keep them.
 //!
 //! Nothing that reaches a table depends on memory or threads: sorts give one order whatever they
 //! spill, and joins one set.
@@ -29,18 +32,19 @@ use crate::candidates::CandidateStats;
 use crate::cluster::Clustering;
 use crate::exact::{ExactStats, exact_copies};
 use crate::overlap::{Engine, JoinStats, join};
-use crate::recall::{self, Recall};
+use crate::recall::{self, Found, Net, Recall};
 use crate::{
     Bits, Bound, Candidates, ChunkSets, Resources, SetSource, SharedPair, SimilarError, VerifyStats,
     count_shared,
 };
-use onionskin_core::{DocId, FeatureFilter, Recipe, Threshold};
+use onionskin_core::{Chunking, DocId, FeatureFilter, Recipe, Threshold};
+use onionskin_scan::chunks::{ChunksParams, make_chunks};
 use onionskin_store::raw::RawRecords;
 use onionskin_store::schema::{ChunkingName, LevelName};
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::stage::{self, Step, Work};
 use onionskin_store::staging::StageKind;
-use onionskin_store::table::Method;
+use onionskin_store::table::{ClusterRow, ClustersReader, Method};
 use onionskin_store::{
     Atlas, Manifest, MemoryBudget, Progress, Stage, StageName, StageParams, Staging, Table, TableName,
     TooLittleMemory,
@@ -132,7 +136,7 @@ pub struct SimilarParams {
     pub clustering: Clustering,
     /// Which document stands for its cluster.
     pub survivor: Survivor,
-    /// Whether to measure recall on a sample.
+    /// Whether to measure on a sample what was found.
     pub measure_recall: bool,
     /// Leave pairs and clusters as they are and only note which documents are copies at this level.
     pub for_report: bool,
@@ -234,7 +238,7 @@ pub struct SimilarSummary {
     /// Whether pairs were verified on texts that were read again, because the scan kept no
     /// shingles.
     pub texts_read_again: bool,
-    /// What the sample says; not measured when texts have to be read again for it.
+    /// What the sample says.
     pub recall: Option<Recall>,
     /// Shingle paragraphs: documents that are duplicates, by definition 2 and by percentages, and
     /// the steps it took.
@@ -268,11 +272,18 @@ pub struct ParagraphSummary {
     pub near: Vec<(u32, u64)>,
 }
 
+/// The order of the steps: what an earlier version has begun in another order is not resumed.
+const STEPS: &str = "exact candidates pairs clusters recall";
+
 /// Work files.
 const COPIES: &str = "copies";
 const CANDIDATES: &str = "candidates";
 const NEAR: &str = "near";
 const DUPLICATES: &str = "duplicates";
+/// Where recall is measured on texts that are read again: neighbours are looked for among a half,
+/// a quarter or an eighth of the documents, if these are at least so many.
+const RECALL_DOCUMENTS: u64 = 32_768;
+const MOST_HALVINGS: u32 = 3;
 /// Tables and their readers, which do not grow.
 const FIXED_BYTES: u64 = 64 << 20;
 
@@ -291,10 +302,29 @@ fn shared_pair(((a, b), (shared, size_a, size_b)): NearRecord) -> SharedPair {
 /// and clusters of an earlier search are replaced when this one is done.
 pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<SimilarSummary, SimilarError> {
     params.check()?;
-    let atlas = Atlas::open(&params.atlas)?;
+    let atlas = with_chunks(params, progress)?;
     let job = Job::new(params, &atlas)?;
     let done = stage::run(&job, progress)?;
     Ok(done.state.summary(&job, done.usage))
+}
+
+/// Opens the atlas. Chunks of all documents are made first if the search compares them and the
+/// atlas does not have them. For candidates alone, a few texts are read again instead.
+fn with_chunks(params: &SimilarParams, progress: &dyn Progress) -> Result<Atlas, SimilarError> {
+    let atlas = Atlas::open(&params.atlas)?;
+    if matches!(params.search, Search::Resemblance { exact: false, .. }) {
+        return Ok(atlas);
+    }
+    let chunking = params.chunking_of(&atlas).and_then(|name| name.parse::<Chunking>().ok());
+    match chunking {
+        Some(chunking) if !atlas.chunkings().contains(&ChunkingName::from(chunking)) => {
+            let SimilarParams { memory, threads, .. } = *params;
+            let chunks = ChunksParams::new(params.atlas.clone(), vec![chunking]);
+            make_chunks(&ChunksParams { memory, threads, ..chunks }, progress)?;
+            Ok(Atlas::open(&params.atlas)?)
+        }
+        _ => Ok(atlas),
+    }
 }
 
 /// What is to be done, checked against the atlas.
@@ -307,6 +337,8 @@ struct Job<'a> {
     /// Where they come from when the scan did not keep them.
     elsewhere: Option<Arc<dyn SetSource>>,
     filter: Option<FilterChoice>,
+    /// How similar documents are told by their sketches, if the atlas has any.
+    sift: Option<Sift>,
 }
 
 impl<'a> Job<'a> {
@@ -341,13 +373,14 @@ impl<'a> Job<'a> {
                 })
             })
             .transpose()?;
-        let filter = match params.search {
+        let (filter, sift) = match params.search {
             Search::Resemblance { threshold, filter, exact: false } => {
-                Some(FilterChoice::new(atlas, &recipe, threshold, filter)?)
+                let filter = FilterChoice::new(atlas, &recipe, threshold, filter)?;
+                (Some(filter), Sift::of(atlas, &recipe, threshold))
             }
-            _ => None,
+            _ => (None, None),
         };
-        Ok(Job { params, atlas, documents, chunking, elsewhere, filter })
+        Ok(Job { params, atlas, documents, chunking, elsewhere, filter, sift })
     }
 
     /// Everything that decides the bytes of the result: parameters, and the tables it is made from.
@@ -359,7 +392,8 @@ impl<'a> Job<'a> {
             .iter()
             .filter(|(name, _)| {
                 use TableName::{Chunks, Documents, Features, Links, Sites, Sketches};
-                matches!(name, Documents | Sites | Links | Sketches | Features | Chunks(_))
+                matches!(name, Documents | Sites | Links | Sketches | Features)
+                    || matches!(name, Chunks(chunking) if self.chunking.as_ref() == Some(chunking))
             })
             .flat_map(|(_, table)| {
                 table.files.iter().map(|file| json!(format!("{}:{:016x}", file.path, file.xxh3)))
@@ -367,6 +401,7 @@ impl<'a> Job<'a> {
             .collect();
         let mut identity = serde_json::to_value(SearchRecord::new(self)).unwrap_or_default();
         identity["inputs"] = Value::Array(inputs);
+        identity["steps"] = json!(STEPS);
         identity["for_report"] = json!(self.params.for_report);
         identity
     }
@@ -414,8 +449,8 @@ impl Stage for Job<'_> {
             Step::new("finding exact copies", |work| Run(work).find_exact()),
             Step::new("finding candidates", |work| Run(work).find_candidates()),
             Step::new("verifying pairs", |work| Run(work).find_pairs()),
-            Step::new("measuring recall", |work| Run(work).measure_recall()),
             Step::new("making clusters", |work| Run(work).make_tables()),
+            Step::new("measuring recall", |work| Run(work).measure_recall()),
         ]
     }
 
@@ -556,18 +591,39 @@ impl Run<'_, '_, '_> {
     }
 
     fn measure_recall(&mut self) -> Result<(), SimilarError> {
-        let by_features = self.0.stage.filter.is_some();
-        let (Some(sets), Some(bound)) = (self.sets()?, self.0.stage.params.search.bound()) else {
+        let Job { params, atlas, documents, filter, elsewhere, sift, .. } = self.0.stage;
+        let (Some(_), Some(sets), Some(bound)) = (filter, self.sets()?, params.search.bound()) else {
             return Ok(());
         };
-        // Reading all texts three times again would cost more than the search.
-        if !by_features || !self.0.stage.params.measure_recall || self.0.stage.elsewhere.is_some() {
+        if !params.measure_recall {
             return Ok(());
         }
-        let files = self.0.staging.raw_files(NEAR);
-        let pairs = || near_pairs(&files);
-        let seed = self.0.stage.atlas.manifest().seed;
-        let recall = recall::measure(&sets, self.0.stage.documents, bound, seed, &pairs, &self.resources())?;
+        let (near, candidates) = (self.0.staging.raw_files(NEAR), self.0.staging.raw_files(CANDIDATES));
+        let clusters = self.0.staging.files(&TableName::Clusters);
+        let pairs = || near_pairs(&near);
+        let members = || Ok(members(&clusters));
+        let has_clusters = !params.for_report;
+        let found = Found { pairs: &pairs, members: if has_clusters { Some(&members) } else { None } };
+        let seed = atlas.manifest().seed;
+        let net = sift.and_then(|sift| Some((sift, Threshold::new(sift.least)?)));
+        let recall = match net {
+            Some((sift, least)) if elsewhere.is_some() => {
+                let sketches = filter::sketch_sets(atlas, sift).without(self.folded()?);
+                let verified = || {
+                    let pairs = RawRecords::<(DocId, DocId)>::new(candidates.clone());
+                    Ok(Box::new(pairs.map(|pair| pair.map_err(SimilarError::from))) as Box<_>)
+                };
+                let net = Net { sketches: &sketches, least, verified: &verified };
+                let resources = self.resources();
+                recall::measure_by_sketches(&net, &sets, *documents, bound, seed, found, &resources)?
+            }
+            // Texts are read again: those of a part of the documents are enough.
+            None if elsewhere.is_some() => {
+                let halvings = (documents / RECALL_DOCUMENTS).checked_ilog2().unwrap_or(0);
+                recall::measure(&sets, *documents, bound, seed, found, halvings.min(MOST_HALVINGS))?
+            }
+            _ => recall::measure(&sets, *documents, bound, seed, found, 0)?,
+        };
         self.0.state.recall = Some(recall);
         Ok(())
     }
@@ -583,6 +639,12 @@ impl Run<'_, '_, '_> {
 fn near_pairs<'a>(files: &[PathBuf]) -> Result<crate::cluster::Rows<'a, SharedPair>, SimilarError> {
     let records = RawRecords::<NearRecord>::new(files.to_vec());
     Ok(Box::new(records.map(|record| record.map(shared_pair).map_err(SimilarError::from))))
+}
+
+/// The members of clusters that are not published yet.
+fn members(files: &[PathBuf]) -> crate::cluster::Rows<'static, ClusterRow> {
+    let rows = ClustersReader::new(files.to_vec());
+    Box::new(rows.map(|row| row.map_err(SimilarError::from)))
 }
 
 #[cfg(test)]

@@ -30,13 +30,15 @@ use crate::{MemoryBudget, cancel, process};
 pub enum StageName {
     /// Raw data to documents, links and sketches. Begins an atlas.
     Scan,
+    /// Chunks that the scan did not keep, from the same inputs.
+    Chunks,
     /// Similar documents and their clusters.
     Similar,
     /// Replicated collections.
     Collections,
 }
 
-spelled!(StageName, as_str: Scan => "scan", Similar => "similar", Collections => "collections");
+spelled!(StageName, as_str: Scan => "scan", Chunks => "chunks", Similar => "similar", Collections => "collections");
 
 /// What a stage leaves in the manifest: what was asked for and what was found.
 pub trait StageRecord: Serialize + DeserializeOwned {

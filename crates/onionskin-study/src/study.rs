@@ -530,7 +530,7 @@ fn near_of(atlas: &Atlas) -> Result<Vec<(u32, u64)>, ReportError> {
 /// Recall of clusters, as the search measured it.
 fn recall_of(atlas: &Atlas) -> Result<Option<(u64, [f64; 3])>, ReportError> {
     let recall = atlas.record::<SimilarRecord>()?.and_then(|similar| similar.found.recall);
-    Ok(recall.and_then(|recall| Some((recall.sampled, recall.connected?.into()))))
+    Ok(recall.and_then(|recall| Some((recall.sampled, recall.clustered?.into()))))
 }
 
 /// Sites by the share of their documents that are in clusters: none, up to a quarter, a half, three

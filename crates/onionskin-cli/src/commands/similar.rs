@@ -7,7 +7,7 @@ use onionskin::similar::{IterationSummary, Search};
 use onionskin::{SimilarParams, SimilarSummary, similar};
 use onionskin_core::Threshold;
 use onionskin_similar::candidates::CandidateStats;
-use onionskin_similar::recall::Interval;
+use onionskin_similar::recall::{Interval, Recall};
 use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
 
@@ -185,30 +185,8 @@ pub(crate) fn describe(summary: &SimilarSummary) -> String {
     if summary.filter.is_some() {
         text += &listed(&summary.candidates);
     }
-    if summary.texts_read_again {
-        let _ = writeln!(
-            text,
-            "the scan kept no shingles: pairs were verified on texts read again, and recall was not measured"
-        );
-    }
     if let Some(recall) = &summary.recall {
-        let _ = writeln!(
-            text,
-            "measured on {} documents, {} of them with neighbours, by an exact join:",
-            grouped(recall.sampled),
-            grouped(recall.with_neighbours)
-        );
-        let mut line = |name: &str, interval: Option<Interval>| match interval {
-            Some(Interval { value, low, high }) => {
-                let _ = writeln!(text, "  {name} {value:.4} (95 % between {low:.4} and {high:.4})");
-            }
-            None => {
-                let _ = writeln!(text, "  {name} unknown: nothing to measure it on");
-            }
-        };
-        line("recall of pairs:   ", recall.listed);
-        line("recall of clusters:", recall.connected);
-        line("precision of pairs:", recall.precision);
+        text += &describe_recall(recall);
     }
     if let Some(paragraphs) = &summary.paragraphs {
         let of = paragraphs.documents + summary.exact.copies;
@@ -242,6 +220,31 @@ pub(crate) fn describe(summary: &SimilarSummary) -> String {
         seconds(summary.cpu_seconds),
         summary.peak_memory.map_or_else(|| "unknown amount".to_owned(), bytes),
     );
+    text
+}
+
+/// What became of true pairs.
+fn describe_recall(recall: &Recall) -> String {
+    let documents = grouped(recall.sampled);
+    if recall.true_pairs == 0 {
+        return format!("recall: none of {documents} sampled documents has a near-duplicate\n");
+    }
+    let mut text = format!(
+        "recall, measured on {documents} documents, {} of them with {} true pairs (95 % interval):\n",
+        grouped(recall.with_neighbours),
+        grouped(recall.true_pairs)
+    );
+    for (name, share) in [
+        ("true pairs listed", recall.listed),
+        ("true pairs in one cluster", recall.clustered),
+        ("true pairs of which dedup keeps both", recall.leaked),
+        ("listed pairs that are true", recall.precision),
+    ] {
+        if let Some(Interval { value, low, high }) = share {
+            let [value, low, high] = [value, low, high].map(|share| format!("{:.2}", 100.0 * share));
+            let _ = writeln!(text, "  {name:<36} {value:>6} % ({low} to {high})");
+        }
+    }
     text
 }
 

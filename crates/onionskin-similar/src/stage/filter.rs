@@ -58,6 +58,12 @@ pub struct Sift {
 }
 
 impl Sift {
+    /// With as many minima as an atlas has of each document; `None` if it has none.
+    pub(super) fn of(atlas: &Atlas, recipe: &Recipe, threshold: f64) -> Option<Sift> {
+        let minima = kept_minima(recipe, atlas.has(&TableName::Sketches));
+        (minima > 0).then(|| Sift::new(minima, threshold))
+    }
+
     fn new(minima: usize, threshold: f64) -> Sift {
         let minima = minima.min(SIFT_MINIMA);
         Sift { minima, least: least_agreement(minima, threshold, SIFT_MISS) as u32 }
@@ -86,11 +92,7 @@ impl FilterChoice {
         threshold: f64,
         wanted: Option<FeatureFilter>,
     ) -> Result<FilterChoice, SimilarError> {
-        let minima = match recipe.scheme() {
-            _ if !has_sketches => 0,
-            SketchScheme::Bottom(_) => 0,
-            scheme => scheme.sketch_len(),
-        };
+        let minima = kept_minima(recipe, has_sketches);
         let own = recipe.scheme().filter().filter(|_| has_features);
         let choice = |filter: FeatureFilter, from_sketches: bool| {
             let sift = from_sketches.then(|| Sift::new(minima, threshold));
@@ -112,6 +114,15 @@ impl FilterChoice {
                 best.or(own).ok_or_else(|| missing("features".to_owned()))
             }
         }
+    }
+}
+
+/// How many minima there are of each document that features can be made of.
+fn kept_minima(recipe: &Recipe, has_sketches: bool) -> usize {
+    match recipe.scheme() {
+        _ if !has_sketches => 0,
+        SketchScheme::Bottom(_) => 0,
+        scheme => scheme.sketch_len(),
     }
 }
 
@@ -190,12 +201,16 @@ pub(super) fn sift(
     resources: &Resources,
     candidate: &mut dyn FnMut(DocId, DocId) -> Result<(), SimilarError>,
 ) -> Result<VerifyStats, SimilarError> {
-    let sketches = ChunkSets::from_source(Arc::new(Sketches { atlas: atlas.clone(), minima: sift.minima }));
+    let sketches = sketch_sets(atlas, sift);
     let bound = Threshold::new(sift.least).map(Bound::Overlap);
     count_shared(&sketches, candidates, bound, resources, &mut |pair: SharedPair| candidate(pair.a, pair.b))
 }
 
 /// The sketches of an atlas as sets: two share as many members as minima agree.
+pub(super) fn sketch_sets(atlas: &Atlas, sift: Sift) -> ChunkSets {
+    ChunkSets::from_source(Arc::new(Sketches { atlas: atlas.clone(), minima: sift.minima }))
+}
+
 #[derive(Debug)]
 struct Sketches {
     atlas: Atlas,

@@ -239,7 +239,7 @@ fn crowds_blanks_and_templates() {
     assert!(summary.clusters.largest >= 1200, "{summary:?}");
     // The crowd alone has over a million pairs, which meet in many buckets.
     assert!(summary.candidates.met < 3000 * PAIRS_PER_DOCUMENT, "{summary:?}");
-    assert_eq!(summary.recall.unwrap().connected.unwrap().value, 1.0);
+    assert_eq!(summary.recall.unwrap().clustered.unwrap().value, 1.0);
 
     let blank = made(Preset::Blank, 3000);
     similar(&blank.params(), &Quiet).unwrap();
@@ -305,7 +305,7 @@ fn texts_read_again_give_the_same_pairs() {
     let inputs = web.write_three_shapes(folder.path()).unwrap().map(|input| input.display().to_string());
     let search = |recipe: &str, name: &str| {
         let mut params = ScanParams::new(inputs.to_vec(), path(name));
-        params.recipe = recipe.parse().unwrap();
+        params.recipe = Some(recipe.parse().unwrap());
         params.options.task_bytes = 20_000;
         scan(&params, &Quiet).unwrap();
         let mut params = SimilarParams::new(path(name));
@@ -332,7 +332,7 @@ fn texts_read_again_give_the_same_pairs() {
     // Threads, memory and where tasks end change nothing.
     for (name, threads, memory, task_bytes) in [("some", 3, 128, 3_000), ("others", 1, 512, 8 << 20)] {
         let mut params = ScanParams::new(inputs.to_vec(), path(name));
-        params.recipe = "w4-rabin64-16x5r1-one".parse().unwrap();
+        params.recipe = Some("w4-rabin64-16x5r1-one".parse().unwrap());
         params.options.task_bytes = task_bytes;
         (params.threads, params.memory) = (threads, MemoryBudget::from_mib(256));
         scan(&params, &Quiet).unwrap();
@@ -355,7 +355,7 @@ fn a_text_that_is_not_where_it_was_is_told() {
     let (first, second) = ("a b c d e f g h i j", "a b c d e f g h i j k");
     fs::write(&input, line(first) + &line("nobody is like me at all") + &line(second)).unwrap();
     let mut scanned = ScanParams::new(vec![input.display().to_string()], folder.path().join("atlas"));
-    scanned.recipe = "w4-rabin64-16x5r1-one".parse().unwrap();
+    scanned.recipe = Some("w4-rabin64-16x5r1-one".parse().unwrap());
     scan(&scanned, &Quiet).unwrap();
     let made = Made { folder, texts: vec![] };
     let mut params = made.params();
@@ -435,7 +435,7 @@ fn what_the_scan_did_not_keep_is_asked_for() {
     let input = folder.path().join("a.jsonl");
     fs::write(&input, "{\"text\":\"a b c d e f\"}\n").unwrap();
     let mut scanned = ScanParams::new(vec![input.display().to_string()], folder.path().join("atlas"));
-    scanned.recipe = "w4-rabin64-6x14r2".parse().unwrap();
+    scanned.recipe = Some("w4-rabin64-6x14r2".parse().unwrap());
     scan(&scanned, &Quiet).unwrap();
     let made = Made { folder, texts: vec![] };
     let mut params = made.params();

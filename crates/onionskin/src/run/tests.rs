@@ -21,7 +21,7 @@ fn web(folder: &Path) -> PathBuf {
 
 fn params(input: &Path, atlas: PathBuf, recipe: &str, memory: u64, threads: usize) -> RunParams {
     let mut scan = ScanParams::new(vec![input.display().to_string()], atlas);
-    scan.recipe = recipe.parse().unwrap();
+    scan.recipe = Some(recipe.parse().unwrap());
     scan.memory = MemoryBudget::from_mib(memory);
     scan.threads = threads;
     scan.options.task_bytes = 16 << 10;

@@ -36,7 +36,7 @@ pub(super) fn small_atlas(folder: &Path) {
     let options = WarcOptions { gzip: true, ..WarcOptions::default() };
     web.write_warc(&mut file, 0..web.n_pages(), options, &mut |_, _| ()).unwrap();
     let mut scan = ScanParams::new(vec![pages.display().to_string()], folder.join("atlas"));
-    scan.recipe = "w4-rabin64-6x14r2+w4+sketch".parse().unwrap();
+    scan.recipe = Some("w4-rabin64-6x14r2+w4+sketch".parse().unwrap());
     scan.memory = MemoryBudget::from_mib(MEMORY);
     scan.threads = 1;
     run(&RunParams { report: None, ..RunParams::new(scan) }, &Quiet).unwrap();

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Summary", "collections", "read", "run", "scan", "similar"]
 
 # : The recipe where none is given: that of the program.
-RECIPE = "w4-rabin64-6x14r2+sketch+w4+l2+l4+sp"
+RECIPE = "w4-rabin64-6x14r2+sketch"
 # : Named sets of parameters: chunking and threshold (Shivakumar and Garcia-Molina 1998).
 PRESETS = {"sgm98-4": ("l4", 15), "sgm98-2": ("l2", 25)}
 
@@ -90,7 +90,7 @@ def scan(
     """
     import onionskin
 
-    onionskin.Recipe(recipe)
+    recipe = str(onionskin.Recipe(recipe))
     target = AtlasFiles(spark, atlas)
     if target.files.exists("manifest.json") and not overwrite and not target.files.exists("_work/scan.json"):
         raise FileExistsError(f"{atlas} is an atlas already\nhint: overwrite=True (--overwrite) replaces it")
@@ -221,7 +221,7 @@ def similar(
     chosen = _search(kernels, recipe, method, threshold, chunking, filter, exact)
     scanned = _scanned(spark, target, manifest)
     if chosen.chunking is not None and scanned is None and f"chunks.{chosen.chunking}" not in manifest["tables"]:
-        raise ValueError(f"the atlas has no chunks of {chosen.chunking}; scan again with a recipe that keeps them, as in {recipe.spelling}+{chosen.chunking}")
+        raise ValueError(f"the atlas has no chunks of {chosen.chunking}; scan again with a recipe that keeps them, as in papers or {recipe.spelling}+{chosen.chunking}")
     if chosen.chunking is not None and scanned is not None and chosen.chunking not in Recipe(recipe.for_work).kept:
         raise ValueError(f"the recipe {recipe.spelling} has no chunks of {chosen.chunking}; scan again with {recipe.spelling}+{chosen.chunking}")
     description: dict[str, Any] = {
