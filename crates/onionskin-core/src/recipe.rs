@@ -103,24 +103,19 @@ impl Recipe {
     /// the text, and can be made from the inputs when a search needs them.
     pub const DEFAULT: &str = "w4-rabin64-6x14r2+sketch";
 
+    /// The default with the chunks of every search of the papers.
+    pub const PAPERS: &str = "w4-rabin64-6x14r2+sketch+w4+l2+l4+sp";
+
     /// Recipes with a name: the name, the spelling, and what it is for.
     pub const NAMED: [(&str, &str, &str); 4] = [
         ("default", Recipe::DEFAULT, "minima and features"),
         (
             "papers",
-            "w4-rabin64-6x14r2+sketch+w4+l2+l4+sp",
+            Recipe::PAPERS,
             "the default with the chunks of every search of the papers, for inputs that cannot be read again",
         ),
-        (
-            "broder",
-            "w4-rabin64-6x14r2",
-            "48 bytes of features per document and nothing else (Broder 2000)",
-        ),
-        (
-            "fast",
-            "w4-rabin64-6x14r2-one+sketch",
-            "the default with the minima of one permutation",
-        ),
+        ("broder", "w4-rabin64-6x14r2", "48 bytes of features per document and nothing else (Broder 2000)"),
+        ("fast", "w4-rabin64-6x14r2-one+sketch", "the default with the minima of one permutation"),
     ];
 
     /// The names, for messages.

@@ -358,12 +358,11 @@ pub fn explain(params: &ExplainParams) -> Result<Explanation, ExplainError> {
     };
     let texts = allowed.and_then(|()| read_texts(params, &atlas, &recipe, [&a, &b]));
     cancel::check()?;
-    if let Ok(texts) = &texts
-        && !overlaps.iter().any(|overlap| overlap.is_main)
-    {
+    if let Ok(texts) = &texts {
         let Comparison { text_a, text_b, .. } = &texts.comparison;
-        overlaps.insert(0, numbers::overlap_of_texts(&recipe, atlas.manifest().seed, text_a, text_b));
+        overlaps.extend(numbers::overlaps_of_texts(&atlas, &recipe, text_a, text_b)?);
     }
+    overlaps.sort_by_key(|overlap| !overlap.is_main);
     Ok(Explanation {
         recipe: recipe.to_string(),
         overlaps,

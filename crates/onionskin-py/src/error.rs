@@ -58,7 +58,7 @@ fn cause(error: &(dyn Error + 'static)) -> Cause {
     };
     if let Some(error) = error.downcast_ref::<ScanError>() {
         return match error {
-            ScanError::Discover(_) | ScanError::Resume(_) => Cause::Input,
+            ScanError::Discover(_) | ScanError::Resume(_) | ScanError::Changed(_) => Cause::Input,
             ScanError::Staging(error) => of_staging(error),
             _ => Cause::Other,
         };
@@ -66,7 +66,7 @@ fn cause(error: &(dyn Error + 'static)) -> Cause {
     if let Some(error) = error.downcast_ref::<SimilarError>() {
         return match error {
             SimilarError::Atlas(_) | SimilarError::Table(_) => Cause::Atlas,
-            SimilarError::Input { .. } => Cause::Input,
+            SimilarError::Changed(_) => Cause::Input,
             SimilarError::Staging(error) => of_staging(error),
             _ => Cause::Other,
         };

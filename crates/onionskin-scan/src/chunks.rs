@@ -6,16 +6,16 @@
 //! scan, and 8 bytes per chunk on disk. They stay in the atlas for the next search.
 //!
 //! A document is found again by its input, its offset and the fingerprint of its text, so an input
-//! that has changed is detected and named. What the scan skipped is skipped again. Batches arrive in
-//! the order of the documents: the table of documents is read beside them, and nothing is looked up.
-//! The rows are those that a scan with these chunks would have written.
+//! that has changed is detected and named. What the scan skipped is skipped again. Batches arrive
+//! in the order of the documents: the table of documents is read beside them, and nothing is looked
+//! up. The rows are those that a scan with these chunks would have written.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use onionskin_core::{Chunking, DocId, Recipe};
-use onionskin_corpus::{Options, Position, Source, Tasks};
+use onionskin_corpus::{BadRecord, Options, Position, Source, Tasks};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::schema::ChunkingName;
 use onionskin_store::stage::{self, Step, Work};
@@ -174,10 +174,10 @@ fn read(work: &mut Work<'_, Chunks<'_>>) -> Result<(), ScanError> {
     let documents = DocId(work.state.documents as u32);
     let expected = SortedCursor::new(expected(work.stage, documents)?);
     let reading = Reading { recipe, seed: 0, options, shares: *shares };
-    let mut writer = Writer { work, expected, uncommitted: Uncommitted::default() };
+    let mut writer = Writer { work, expected, uncommitted: Uncommitted::default(), unread: Vec::new() };
     read_all(reading, tasks, &mut writer)?;
     match writer.expected.next()? {
-        Some(missing) => Err(writer.changed(&missing, None)),
+        Some(missing) => Err(writer.changed(&missing)),
         None => Ok(()),
     }
 }
@@ -226,14 +226,16 @@ struct Writer<'w, 'a, 'c> {
     work: &'w mut Work<'a, Chunks<'c>>,
     expected: SortedCursor<ExpectedRows<'a>, Expected>,
     uncommitted: Uncommitted,
+    /// Those of the last batch that had records that could not be read.
+    unread: Vec<BadRecord>,
 }
 
 impl Writer<'_, '_, '_> {
     /// The document that a row is; `None` if the scan had none in its place.
-    fn find(&mut self, row: &Row, batch: &Batch) -> Result<Option<DocId>, ScanError> {
+    fn find(&mut self, row: &Row) -> Result<Option<DocId>, ScanError> {
         let place = (row.source, row.offset);
         if let Some(missing) = self.expected.next_if(|expected| expected.place < place)? {
-            return Err(self.changed(&missing, Some(batch)));
+            return Err(self.changed(&missing));
         }
         // Several records of one compressed member have the same offset. One of them may have been
         // skipped by the scan.
@@ -242,15 +244,16 @@ impl Writer<'_, '_, '_> {
     }
 
     /// A document is not where it was.
-    fn changed(&self, missing: &Expected, batch: Option<&Batch>) -> ScanError {
+    fn changed(&self, missing: &Expected) -> ScanError {
         let (source, offset) = missing.place;
-        let bad = batch.into_iter().flat_map(|batch| &batch.bad_records);
-        let why = bad.filter(|bad| (bad.source, bad.offset) == missing.place).map(|bad| bad.reason.to_string());
+        let unread = self.unread.iter().rfind(|bad| (bad.source, bad.offset) == missing.place);
         let source = self.work.stage.sources.get(source as usize);
         ChangedInput {
             input: source.map_or_else(String::new, |source| source.name.clone()),
-            reason: match why.last() {
-                Some(why) => format!("the document at offset {offset} cannot be read any more: {why}"),
+            reason: match unread {
+                Some(bad) => {
+                    format!("the document at offset {offset} cannot be read any more: {}", bad.reason)
+                }
                 None => format!("the document at offset {offset} is not what it was when it was scanned"),
             },
         }
@@ -264,9 +267,12 @@ impl Sink for Writer<'_, '_, '_> {
     }
 
     fn write(&mut self, batch: &Batch) -> Result<(), ScanError> {
+        if !batch.bad_records.is_empty() {
+            self.unread.clone_from(&batch.bad_records);
+        }
         let mut docs = Vec::with_capacity(batch.rows.len());
         for row in &batch.rows {
-            docs.push(self.find(row, batch)?);
+            docs.push(self.find(row)?);
         }
         let Work { stage, staging, state, .. } = &mut *self.work;
         for (nth, chunking) in stage.chunkings.iter().enumerate() {

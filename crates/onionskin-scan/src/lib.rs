@@ -1,9 +1,9 @@
 //! The scan: one pass over raw data, the only one, that turns it into an atlas.
 //!
-//! Sizes first. A gigabyte of text is about 170 million words. The default recipe keeps 400 bytes of
-//! sketch and features per document. Shingles would take another 1.4 GB, lines and paragraphs some
-//! 60 MB: they are made from the inputs when a search needs them ([`chunks`]). Everything is written
-//! once, in input order, and only links are sorted afterwards.
+//! Sizes first. A gigabyte of text is about 170 million words. The default recipe keeps 400 bytes
+//! of sketch and features per document. Shingles would take another 1.4 GB, lines and paragraphs
+//! some 60 MB: they are made from the inputs when a search needs them ([`chunks`]). Everything is
+//! written once, in input order, and only links are sorted afterwards.
 
 mod batch;
 pub mod chunks;

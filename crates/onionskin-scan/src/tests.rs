@@ -153,7 +153,8 @@ fn a_text_whose_words_do_not_fit_is_reported() {
     let path = folder.path().join("a.jsonl");
     let text = "a ".repeat(20_000);
     fs::write(&path, format!("{{\"text\":\"{text}\"}}\n{{\"text\":\"short\"}}\n")).unwrap();
-    let params = params(&[path.display().to_string()], &folder.path().join("atlas"));
+    let mut params = params(&[path.display().to_string()], &folder.path().join("atlas"));
+    params.recipe = Some(Recipe::PAPERS.parse().unwrap());
     let sources = discover(&params.inputs, &params.options).unwrap();
     let mut shares = Shares::of_test(2, 2, 1 << 20, 1000);
     shares.large_bytes = 500_000;
@@ -268,7 +269,8 @@ fn tables_hold_what_the_analyzer_says() {
     web.write_jsonl(&mut fs::File::create(&jsonl).unwrap(), 0..web.n_pages(), &mut |_, _| {}).unwrap();
     let atlas = folder.path().join("atlas");
     let recipe: Recipe = "papers".parse().unwrap();
-    let params = ScanParams { recipe: Some(recipe.clone()), ..params(&[jsonl.display().to_string()], &atlas) };
+    let params =
+        ScanParams { recipe: Some(recipe.clone()), ..params(&[jsonl.display().to_string()], &atlas) };
     let summary = scan(&params, &Quiet).unwrap();
 
     let mut analyzer = Analyzer::new(&recipe, params.seed);

@@ -1,6 +1,7 @@
 //! What can go wrong in a search for copies.
 
 use onionskin_scan::ScanError;
+use onionskin_scan::inputs::ChangedInput;
 use onionskin_store::cancel::Cancelled;
 use onionskin_store::raw::RawError;
 use onionskin_store::sort::SortError;
@@ -83,15 +84,8 @@ pub enum SimilarError {
     )]
     TolerantAnySite,
     /// A text that was to be compared cannot be read again.
-    #[error("{input} cannot be read again: {reason}\nhint: {hint}")]
-    Input {
-        /// The input.
-        input: String,
-        /// Why.
-        reason: String,
-        /// What to do.
-        hint: String,
-    },
+    #[error(transparent)]
+    Changed(#[from] ChangedInput),
     /// Too little memory to begin.
     #[error(transparent)]
     TooLittleMemory(#[from] TooLittleMemory),

@@ -41,7 +41,7 @@ fn two_versions_side_by_side() {
         "A  doc:0  http://a.example/page/",
         "   place    in.jsonl, byte 0",
         "   size     70 words in",
-        "│ w4     ┆   67 ┆   67 ┆     65 ┆      0.9420 ┆    97.0 % ┆    97.0 % │",
+        "│ w4, counted now ┆   67 ┆   67 ┆     65 ┆      0.9420 ┆    97.0 % ┆    97.0 % │",
         "sketch     resemblance",
         "site       different, a.example and b.example",
         "pair       listed by resemblance: resemblance 0.9420, 65 shared",

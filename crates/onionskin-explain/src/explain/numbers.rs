@@ -1,18 +1,20 @@
 //! What the tables of an atlas say about two documents.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use onionskin_core::DocId;
 use onionskin_core::feature::FeatureMaker;
 use onionskin_core::sketch::{estimate_resemblance, estimate_resemblance_from_bottom};
-use onionskin_core::{Analyzer, FeatureFilter, Recipe, SketchScheme};
+use onionskin_core::{Analyzer, Chunking, FeatureFilter, Recipe, SketchScheme};
 use onionskin_similar::SimilarRecord;
+use onionskin_store::schema::ChunkingName;
 use onionskin_store::table::{ClusterRow, PairRow};
 use onionskin_store::{Atlas, TableError, TableName};
 
 use super::{ExplainError, FeatureEvidence, Overlap, SketchEvidence};
 
-/// Shared chunks of every chunking that is kept, the main one first.
+/// Shared chunks of every chunking that is kept.
 pub(super) fn overlaps(
     atlas: &Atlas,
     recipe: &Recipe,
@@ -33,7 +35,6 @@ pub(super) fn overlaps(
         let name = chunking.as_str();
         overlaps.push(overlap(name, name == main, &set(docs[0])?, &set(docs[1])?));
     }
-    overlaps.sort_by_key(|overlap| !overlap.is_main);
     Ok(overlaps)
 }
 
@@ -48,11 +49,32 @@ fn overlap(chunking: &str, is_main: bool, a: &BTreeSet<u64>, b: &BTreeSet<u64>) 
     }
 }
 
-/// The same for the main chunking, from the texts themselves.
-pub(super) fn overlap_of_texts(recipe: &Recipe, seed: u64, a: &str, b: &str) -> Overlap {
-    let mut analyzer = Analyzer::new(recipe, seed);
-    let mut set = |text: &str| analyzer.analyze(text).main_chunks().iter().copied().collect();
-    Overlap { from_text: true, ..overlap(&recipe.main().to_string(), true, &set(a), &set(b)) }
+/// The same from the texts themselves, for the main chunking and those of the papers, as far as they
+/// are not kept.
+pub(super) fn overlaps_of_texts(
+    atlas: &Atlas,
+    recipe: &Recipe,
+    a: &str,
+    b: &str,
+) -> Result<Vec<Overlap>, ExplainError> {
+    let (main, papers) = (recipe.main(), Recipe::PAPERS.parse::<Recipe>()?);
+    let others = papers.kept_chunks().iter().copied().filter(|chunking| *chunking != papers.main());
+    let kept = atlas.chunkings();
+    let chunkings = iter::once(main).chain(others);
+    let chunkings: Vec<Chunking> =
+        chunkings.filter(|chunking| !kept.contains(&ChunkingName::from(*chunking))).collect();
+    let Some(counted) = recipe.only_chunks(&chunkings) else { return Ok(Vec::new()) };
+    let mut analyzer = Analyzer::new(&counted, atlas.manifest().seed);
+    let mut sets = |text: &str| -> Vec<BTreeSet<u64>> {
+        let analysis = analyzer.analyze(text);
+        (0..chunkings.len()).map(|nth| analysis.chunks(nth).iter().copied().collect()).collect()
+    };
+    let sets = iter::zip(sets(a), sets(b));
+    let overlaps = chunkings.iter().zip(sets).map(|(chunking, (a, b))| Overlap {
+        from_text: true,
+        ..overlap(&chunking.to_string(), *chunking == main, &a, &b)
+    });
+    Ok(overlaps.collect())
 }
 
 /// Reads a list of each of two documents, where both have one.

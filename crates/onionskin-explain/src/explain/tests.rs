@@ -142,6 +142,15 @@ fn what_the_scan_did_not_keep_is_counted_in_the_texts() {
     let explained = explain(&params(&atlas, "0", "1")).unwrap();
     let main = &explained.overlaps[0];
     assert!(main.is_main && main.from_text && (main.shared, main.size_a) == (6, 7));
+    // As a scan that keeps them has them.
+    let whole = folder.path().join("whole");
+    scan_into(&[&input], &whole, Recipe::PAPERS);
+    let numbers = |atlas: &Path| {
+        let overlaps = explain(&params(atlas, "0", "1")).unwrap().overlaps.into_iter();
+        overlaps.map(|overlap| (overlap.chunking, overlap.size_a, overlap.size_b, overlap.shared)).collect()
+    };
+    let counted: Vec<_> = numbers(&atlas);
+    assert_eq!((counted.len(), &counted), (4, &numbers(&whole)));
     fs::remove_file(input).unwrap();
     let explained = explain(&params(&atlas, "0", "1")).unwrap();
     assert_eq!(explained.overlaps.len(), 1);

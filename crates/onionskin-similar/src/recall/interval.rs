@@ -106,8 +106,8 @@ mod tests {
     #[test]
     fn intervals_of_known_values() {
         let near = |found: f64, expected: f64| assert!((found - expected).abs() < 5e-5, "{found} {expected}");
-        // Clopper and Pearson 1934 for 8 of 10; the rule of three and its kin for all of 100; closed
-        // forms for one missed of 527.
+        // Clopper and Pearson 1934 for 8 of 10; the rule of three and its kin for all of 100;
+        // closed forms for one missed of 527.
         let interval = Interval::of(0.8, 10.0).unwrap();
         near(interval.low, 0.44390);
         near(interval.high, 0.97479);

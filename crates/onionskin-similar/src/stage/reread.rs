@@ -15,13 +15,12 @@ use std::sync::Arc;
 
 use crate::{SetCursor, SetSource, SimilarError};
 use onionskin_core::{Analyzer, DocId, Recipe};
-use onionskin_corpus::{
-    BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Source, Tasks, Visitor,
-};
+use onionskin_corpus::{BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor};
+use onionskin_store::manifest::InputEntry;
 use onionskin_store::table::{Batch, BatchReader, document};
 use onionskin_store::{Atlas, TableError, cancel};
 
-use onionskin_scan::inputs::{reading_options, reopen};
+use onionskin_scan::inputs::{ChangedInput, reading_options, reopen_unchanged};
 
 /// The texts of an atlas as sets of the chunks that its recipe is about.
 #[derive(Debug)]
@@ -36,8 +35,6 @@ const READ_GAP: u64 = 4 << 10;
 /// Bytes that are read at once, unless a record is longer.
 const READ_TOGETHER: u64 = 64 << 10;
 
-const HINT: &str = "scan again with a recipe that keeps the chunks, or put the input back";
-
 impl Reread {
     /// Checks that the inputs are there and as long as they were.
     pub fn new(atlas: &Atlas, recipe: &Recipe) -> Result<Reread, SimilarError> {
@@ -50,34 +47,17 @@ impl Reread {
         options.task_bytes = options.task_bytes.min(1 << 20);
         let options = Arc::new(options);
         for input in &atlas.manifest().inputs {
-            let source = open_input(&input.name, &options)?;
-            if source.bytes != input.bytes {
-                return Err(SimilarError::Input {
-                    input: input.name.clone(),
-                    reason: format!(
-                        "it has {} bytes, not {} as when it was scanned",
-                        source.bytes, input.bytes
-                    ),
-                    hint: HINT.to_owned(),
-                });
-            }
+            reopen_unchanged(input, None, &options)?;
         }
         Ok(Reread { atlas: atlas.clone(), options, recipe: recipe.chunks_alone() })
     }
-}
-
-fn open_input(name: &str, options: &Options) -> Result<Source, SimilarError> {
-    let failed =
-        |reason: String| SimilarError::Input { input: name.to_owned(), reason, hint: HINT.to_owned() };
-    let source = reopen(name, None, options).map_err(|error| failed(error.to_string()))?;
-    if source.is_stream() { Err(failed("it was a pipe".to_owned())) } else { Ok(source) }
 }
 
 impl SetSource for Reread {
     fn open(&self) -> Result<Box<dyn SetCursor>, SimilarError> {
         let inputs = self.atlas.manifest().inputs.iter().filter(|input| input.documents > 0);
         Ok(Box::new(Cursor {
-            inputs: inputs.map(|input| input.name.clone()).collect(),
+            inputs: inputs.cloned().collect(),
             options: Arc::clone(&self.options),
             scratch: Scratch::new(&self.options),
             tasks: None,
@@ -146,7 +126,7 @@ impl Places {
 
 struct Cursor {
     /// Inputs that are not begun.
-    inputs: VecDeque<String>,
+    inputs: VecDeque<InputEntry>,
     options: Arc<Options>,
     scratch: Scratch,
     /// The input that is being read.
@@ -191,10 +171,10 @@ impl Cursor {
                     None => self.tasks = None,
                 },
                 None => {
-                    let Some(name) = self.inputs.pop_front() else { return Ok(false) };
-                    let source = open_input(&name, &self.options)?;
+                    let Some(input) = self.inputs.pop_front() else { return Ok(false) };
+                    let source = reopen_unchanged(&input, None, &self.options)?;
                     let tasks = Tasks::new(Arc::new([source]), Arc::clone(&self.options));
-                    self.tasks = Some((name, tasks));
+                    self.tasks = Some((input.name, tasks));
                 }
             }
         };
@@ -302,11 +282,10 @@ impl Visitor for Picker<'_> {
     fn bad_record(&mut self, bad: BadRecord) {
         // It was a document when it was scanned.
         if self.here_offset == Some(bad.offset) && !self.here.is_empty() && self.failure.is_none() {
-            self.failure = Some(SimilarError::Input {
+            self.failure = Some(SimilarError::from(ChangedInput {
                 input: self.name.to_owned(),
                 reason: format!("at offset {}: {}", bad.offset, bad.reason),
-                hint: HINT.to_owned(),
-            });
+            }));
         }
     }
 
@@ -314,11 +293,10 @@ impl Visitor for Picker<'_> {
 
     fn failed(&mut self, failure: InputFailure) {
         if self.failure.is_none() {
-            self.failure = Some(SimilarError::Input {
+            self.failure = Some(SimilarError::from(ChangedInput {
                 input: self.name.to_owned(),
                 reason: format!("at byte {}: {}", failure.byte, failure.detail),
-                hint: HINT.to_owned(),
-            });
+            }));
         }
     }
 }

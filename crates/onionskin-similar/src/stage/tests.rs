@@ -239,7 +239,10 @@ fn crowds_blanks_and_templates() {
     assert!(summary.clusters.largest >= 1200, "{summary:?}");
     // The crowd alone has over a million pairs, which meet in many buckets.
     assert!(summary.candidates.met < 3000 * PAIRS_PER_DOCUMENT, "{summary:?}");
-    assert_eq!(summary.recall.unwrap().clustered.unwrap().value, 1.0);
+    let recall = summary.recall.unwrap();
+    // Documents of the crowd that are near to different centres are in different clusters.
+    assert!(recall.clustered.unwrap().value > 0.7, "{recall:?}");
+    assert!(recall.leaked.unwrap().value < 0.005, "{recall:?}");
 
     let blank = made(Preset::Blank, 3000);
     similar(&blank.params(), &Quiet).unwrap();
@@ -430,7 +433,7 @@ fn the_survivor_leads() {
 }
 
 #[test]
-fn what_the_scan_did_not_keep_is_asked_for() {
+fn what_the_scan_did_not_keep_is_made_from_the_inputs() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("a.jsonl");
     fs::write(&input, "{\"text\":\"a b c d e f\"}\n").unwrap();
@@ -439,15 +442,20 @@ fn what_the_scan_did_not_keep_is_asked_for() {
     scan(&scanned, &Quiet).unwrap();
     let made = Made { folder, texts: vec![] };
     let mut params = made.params();
-    // Shingles are made again from the texts, as long as they are there; lines are not.
     similar(&params, &Quiet).unwrap();
+    let overlap = |chunking: &str| Search::Overlap {
+        chunking: chunking.to_owned(),
+        threshold: Threshold::new(15).unwrap(),
+        engine: Engine::Prefix,
+    };
+    let lines = SimilarParams { search: overlap("l4"), ..params.clone() };
+    similar(&lines, &Quiet).unwrap();
     fs::write(&input, "{\"text\":\"changed\"}\n").unwrap();
-    let error = similar(&params, &Quiet).unwrap_err().to_string();
-    assert!(error.contains("a.jsonl cannot be read again") && error.contains("hint: scan again"), "{error}");
-    let threshold = Threshold::new(15).unwrap();
-    params.search = Search::Overlap { chunking: "l4".to_owned(), threshold, engine: Engine::Prefix };
-    let error = similar(&params, &Quiet).unwrap_err().to_string();
-    assert!(error.contains("no chunks of l4") && error.contains("w4-rabin64-6x14r2+l4"), "{error}");
+    similar(&lines, &Quiet).unwrap();
+    for search in [params.search.clone(), overlap("l2")] {
+        let error = similar(&SimilarParams { search, ..params.clone() }, &Quiet).unwrap_err().to_string();
+        assert!(error.contains("a.jsonl: it has 19 bytes, not 23") && error.contains("hint: "), "{error}");
+    }
     params.search = Search::Exact;
     similar(&params, &Quiet).unwrap();
     params.memory = MemoryBudget::from_mib(1);

@@ -18,7 +18,7 @@ fn of_before() -> Value {
         "near_pairs": 30,
         "recall": {
             "sampled": 53, "with_neighbours": 20, "true_pairs": 30, "listed_pairs": 30,
-            "listed": [1.0, 0.9, 1.0], "connected": null, "checked_pairs": 30, "precision": [1.0, 0.88, 1.0]
+            "listed": [1.0, 0.9, 1.0], "clustered": null, "leaked": null, "checked_pairs": 30, "precision": [1.0, 0.88, 1.0]
         },
         "paragraphs": null,
         "iterations": null,
@@ -35,7 +35,7 @@ fn a_state_is_read_back_as_it_was_written() {
     assert_eq!((state.exact.copies, state.candidates.largest_bucket, state.join.pairs), (7, 9, 0));
     let recall = state.recall.unwrap();
     assert_eq!(recall.listed.map(|interval| (interval.value, interval.low)), Some((1.0, 0.9)));
-    assert_eq!(recall.clustered, None);
+    assert_eq!((recall.clustered, recall.leaked), (None, None));
     assert_eq!(serde_json::to_value(&state).unwrap(), of_before());
     let found = serde_json::to_value(state.found()).unwrap();
     assert_eq!((&found["recall"], &found["exact_copies"]), (&of_before()["recall"], &json!(7)));
