@@ -91,6 +91,35 @@ impl FeatureFilter {
         upper_binomial_tail(self.k(), self.k() - self.r() + 1, 1.0 - group)
     }
 
+    /// The filter of one feature to agree that misses at most the share `miss` of pairs at the
+    /// threshold, with as many minima per feature as that bears: more minima mean fewer candidates
+    /// that are none. `minima` is how many there are of a document. When every filter misses more,
+    /// the one that misses least; `None` without minima.
+    ///
+    /// ```
+    /// use onionskin_core::FeatureFilter;
+    /// // Out of the 84 minima of the default recipe.
+    /// let filter = FeatureFilter::for_threshold(84, 0.9, 0.005).unwrap();
+    /// assert_eq!(filter.to_string(), "10x8r1");
+    /// assert!(filter.miss(0.9) <= 0.005);
+    /// ```
+    pub fn for_threshold(minima: usize, threshold: f64, miss: f64) -> Option<FeatureFilter> {
+        let filters = (1..=minima.min(255)).rev().filter_map(|s| {
+            let k = (minima / s).min(255);
+            FeatureFilter::new(k as u32, s as u32, 1).ok()
+        });
+        let mut least: Option<FeatureFilter> = None;
+        for filter in filters {
+            if filter.miss(threshold) <= miss {
+                return Some(filter);
+            }
+            if least.is_none_or(|least| filter.miss(threshold) < least.miss(threshold)) {
+                least = Some(filter);
+            }
+        }
+        least
+    }
+
     /// The resemblance at which half of the pairs are accepted: where the total error is least
     /// under a uniform distribution of resemblance (section 4).
     pub fn half_point(self) -> f64 {
@@ -130,9 +159,15 @@ impl FeatureFilter {
 /// ```
 pub fn least_agreement(n: usize, resemblance: f64, miss: f64) -> usize {
     let p = resemblance.clamp(0.0, 1.0);
-    // Fewer than `least` agree exactly when more than n - least differ.
-    let lost = |least: usize| upper_binomial_tail(n, n - least + 1, 1.0 - p);
-    (1..=n).rev().find(|least| lost(*least) <= miss).unwrap_or(0)
+    let (mut choose, mut lost) = (1.0, 0.0);
+    for i in 0..n {
+        lost += choose * p.powi(i as i32) * (1.0 - p).powi((n - i) as i32);
+        if lost > miss {
+            return i;
+        }
+        choose *= (n - i) as f64 / (i + 1) as f64;
+    }
+    n
 }
 
 /// P(X ≥ at_least) of a binomial with n trials.

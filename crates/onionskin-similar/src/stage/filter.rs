@@ -110,7 +110,7 @@ impl FilterChoice {
                 if let Some(own) = own.filter(|own| own.filter.miss(threshold) <= MISS) {
                     return Ok(own);
                 }
-                let best = best_filter(minima, threshold).map(|filter| choice(filter, true));
+                let best = FeatureFilter::for_threshold(minima, threshold, MISS).map(|filter| choice(filter, true));
                 best.or(own).ok_or_else(|| missing("features".to_owned()))
             }
         }
@@ -124,26 +124,6 @@ fn kept_minima(recipe: &Recipe, has_sketches: bool) -> usize {
         SketchScheme::Bottom(_) => 0,
         scheme => scheme.sketch_len(),
     }
-}
-
-/// The filter of one feature to agree with as many minima a feature as the threshold bears: more
-/// minima mean fewer candidates that are none. When none misses few enough, the one that misses
-/// least.
-fn best_filter(minima: usize, threshold: f64) -> Option<FeatureFilter> {
-    let filters = (1..=minima.min(255)).rev().filter_map(|s| {
-        let k = (minima / s).min(255);
-        FeatureFilter::new(k as u32, s as u32, 1).ok()
-    });
-    let mut least: Option<FeatureFilter> = None;
-    for filter in filters {
-        if filter.miss(threshold) <= MISS {
-            return Some(filter);
-        }
-        if least.is_none_or(|least| filter.miss(threshold) < least.miss(threshold)) {
-            least = Some(filter);
-        }
-    }
-    least
 }
 
 /// Finds the candidates among the documents that are not folded.
@@ -255,13 +235,13 @@ mod tests {
     #[test]
     fn the_filter_fits_the_threshold() {
         // Of 84 minima, as the default recipe keeps.
-        let spelled = |threshold| best_filter(84, threshold).unwrap().to_string();
+        let spelled = |threshold| FeatureFilter::for_threshold(84, threshold, MISS).unwrap().to_string();
         assert_eq!([0.5, 0.8, 0.9, 0.95].map(spelled), ["42x2r1", "16x5r1", "10x8r1", "7x12r1"]);
         for threshold in [0.5, 0.7, 0.8, 0.9, 0.95, 0.99] {
-            assert!(best_filter(84, threshold).unwrap().miss(threshold) <= MISS, "{threshold}");
+            assert!(FeatureFilter::for_threshold(84, threshold, MISS).unwrap().miss(threshold) <= MISS, "{threshold}");
         }
-        assert_eq!(best_filter(0, 0.9), None);
+        assert_eq!(FeatureFilter::for_threshold(0, 0.9, MISS), None);
         // Too few minima: as good as can be had.
-        assert_eq!(best_filter(4, 0.5).unwrap().to_string(), "4x1r1");
+        assert_eq!(FeatureFilter::for_threshold(4, 0.5, MISS).unwrap().to_string(), "4x1r1");
     }
 }
