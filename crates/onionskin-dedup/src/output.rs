@@ -60,7 +60,9 @@ impl Output {
         left.sort_unstable();
         let moved = fs::read_to_string(dir.join(UNFINISHED).join(MOVED)).unwrap_or_default();
         let was_moved = |name: &str| moved.lines().any(|line| line == name);
-        let is_ours = |name: &String| name == UNFINISHED || was_moved(name);
+        // With the summary it is whole, though the run may have been killed while it cleared up.
+        let is_whole = left.iter().any(|name| name == SUMMARY);
+        let is_ours = |name: &String| !is_whole && (name == UNFINISHED || was_moved(name));
         if let Some(entry) = left.iter().find(|name| !is_ours(name)) {
             return Err(DedupError::NotEmpty { dir: dir.to_owned(), entry: entry.clone() });
         }
@@ -247,7 +249,10 @@ mod tests {
         assert_eq!(found, [SUMMARY, SHARDS]);
         assert_eq!(fs::read(dir.join("shards/a/c.jsonl")).unwrap(), b"whole");
         assert!(!dir.join("shards/a/b.jsonl").exists());
-        // Whole, and so not to be touched.
+        // Whole, and so not to be touched, whatever a kill left of the rest.
+        assert!(matches!(Output::open(&dir), Err(DedupError::NotEmpty { .. })));
+        fs::create_dir(dir.join(UNFINISHED)).unwrap();
+        fs::write(dir.join(UNFINISHED).join(MOVED), format!("{SHARDS}\n{SUMMARY}")).unwrap();
         assert!(matches!(Output::open(&dir), Err(DedupError::NotEmpty { .. })));
         assert!(dir.join("shards/a/c.jsonl").exists());
     }

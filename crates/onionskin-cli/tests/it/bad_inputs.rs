@@ -220,7 +220,7 @@ fn a_full_disk() {
     let dir = Dir::new();
     let mount = dir.path("small");
     std::fs::create_dir(&mount).unwrap();
-    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"]).arg(&mount).status();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=1m", "tmpfs"]).arg(&mount).status();
     if !mounted.is_ok_and(|status| status.success()) {
         eprintln!(
             "no small disk can be mounted here; the same is tested with a failing storage in onionskin-store"

@@ -8,7 +8,7 @@ const ROSE: &str = "{\"id\":\"1\",\"url\":\"http://a.example/1\",\"text\":\"a ro
 fn scan_prints_a_table_and_json() {
     let dir = Dir::new();
     dir.write("in.jsonl", ROSE.repeat(3));
-    let outcome = dir.run(&["scan", "in.jsonl", "-o", "atlas"]);
+    let outcome = dir.run(&["scan", "in.jsonl", "-o", "atlas", "--recipe", "papers"]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     assert!(
         outcome.stdout.contains("│ documents") && outcome.stdout.contains("│ chunks w4"),
