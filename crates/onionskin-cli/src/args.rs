@@ -13,6 +13,8 @@ use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
 use onionskin_testkit::Preset;
 
+use crate::commands::plan::Goal;
+
 /// Finds the copies in a web: pages that are the same, pages that are nearly the same, and whole
 /// collections that are mirrored from site to site.
 ///
@@ -371,18 +373,22 @@ fn bands(spelling: &str) -> Result<FeatureFilter, String> {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct PlanArgs {
+    /// What the copies are looked for.
+    #[arg(long = "for", value_enum, default_value_t = Goal::Dedup, value_name = "GOAL")]
+    pub goal: Goal,
     /// Pairs of this resemblance and more are wanted.
     #[arg(long, default_value_t = 0.9, value_name = "RESEMBLANCE")]
     pub threshold: f64,
     /// The share of pairs at the threshold that may be missed.
     #[arg(long, default_value_t = 0.01, value_name = "RATE")]
     pub miss: f64,
-    /// Pairs of this resemblance and less are not wanted [default: two thirds of the threshold]
+    /// Choose the features of the recipe, for a search that verifies nothing: pairs of this
+    /// resemblance and less are not wanted [default: two thirds of the threshold]
     #[arg(long, value_name = "RESEMBLANCE")]
     pub far: Option<f64>,
-    /// The share of pairs at `--far` that may be accepted.
-    #[arg(long, default_value_t = 0.01, value_name = "RATE")]
-    pub false_accept: f64,
+    /// The same: the share of pairs at `--far` that may be accepted [default: 0.01]
+    #[arg(long, value_name = "RATE")]
+    pub false_accept: Option<f64>,
     /// Look at this filter instead of choosing one, as in 6x14r2.
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["threshold", "miss", "far", "false_accept"])]
     pub filter: Option<FeatureFilter>,

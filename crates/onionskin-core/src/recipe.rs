@@ -109,13 +109,9 @@ impl Recipe {
     /// Recipes with a name: the name, the spelling, and what it is for.
     pub const NAMED: [(&str, &str, &str); 4] = [
         ("default", Recipe::DEFAULT, "minima and features"),
-        (
-            "papers",
-            Recipe::PAPERS,
-            "the default with the chunks of every search of the papers, for inputs that cannot be read again",
-        ),
-        ("broder", "w4-rabin64-6x14r2", "48 bytes of features per document and nothing else (Broder 2000)"),
-        ("fast", "w4-rabin64-6x14r2-one+sketch", "the default with the minima of one permutation"),
+        ("papers", Recipe::PAPERS, "every kind of chunks too, for inputs that are read once"),
+        ("broder", "w4-rabin64-6x14r2", "features alone, 48 bytes per document (Broder 2000)"),
+        ("fast", "w4-rabin64-6x14r2-one+sketch", "minima of one permutation"),
     ];
 
     /// The names, for messages.

@@ -1,9 +1,11 @@
-//! `plan`: parameters, the curve, and what a scan will cost.
+//! `plan`: which recipe, the curve of its filter, and what a scan will cost.
+
+mod advice;
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
-use onionskin_core::feature::{Target, choose};
+use comfy_table::Table;
 use onionskin_core::{Analyzer, Chunking, FeatureFilter, Recipe};
 use onionskin_testkit::{Composer, Web, WebSpec};
 use serde::Serialize;
@@ -12,10 +14,19 @@ use crate::Exit;
 use crate::args::{Global, PlanArgs};
 use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
 
+pub(crate) use advice::Goal;
+use advice::{Advice, name_of};
+
 /// `onionskin plan --json`.
 #[derive(Serialize)]
 struct PlanWire {
     recipe: String,
+    /// Its name, if it has one.
+    name: Option<&'static str>,
+    reason: String,
+    commands: Vec<String>,
+    /// What each of the recipes with a name would take.
+    named: Vec<NamedWire>,
     k: usize,
     s: usize,
     r: usize,
@@ -35,34 +46,37 @@ struct PlanWire {
 }
 
 #[derive(Serialize)]
+struct NamedWire {
+    name: &'static str,
+    about: &'static str,
+    disk_bytes: u64,
+    text_bytes_per_cpu_second: Option<f64>,
+}
+
+#[derive(Serialize)]
 struct DiskWire {
     table: String,
     bytes: u64,
 }
 
 pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
+    let advice = Advice::new(args)?;
+    let (recipe, filter) = (&advice.recipe, advice.filter);
     let far = args.far.unwrap_or(args.threshold * 2.0 / 3.0);
-    let filter = match args.filter {
-        Some(filter) => filter,
-        None => choose(Target {
-            threshold: args.threshold,
-            miss: args.miss,
-            far,
-            false_accept: args.false_accept,
-        })?,
-    };
     // Of a given filter, the two points at which it errs once in a hundred.
     let (threshold, far) = match args.filter {
         Some(filter) => (filter.resemblance_at(0.99), filter.resemblance_at(0.01)),
         None => (args.threshold, far),
     };
-    let recipe = with_filter(filter, args.one_permutation);
-    let disk = disk(&recipe, args.documents, args.mean_words);
-    let disk_bytes = disk.iter().map(|table| table.bytes).sum();
-    let speed = (!args.no_measure).then(|| measure(&recipe));
+    let disk = disk(recipe, args.documents, args.mean_words);
+    let speed = (!args.no_measure).then(|| measure(recipe));
     let text_bytes = args.documents as f64 * args.mean_words as f64 * BYTES_PER_WORD;
     let wire = PlanWire {
         recipe: recipe.to_string(),
+        name: name_of(recipe),
+        named: named(args)?,
+        reason: advice.reason,
+        commands: advice.commands,
         k: filter.k(),
         s: filter.s(),
         r: filter.r(),
@@ -74,8 +88,8 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
         far,
         accepted_at_far: filter.acceptance(far),
         documents: args.documents,
+        disk_bytes: together(&disk),
         disk,
-        disk_bytes,
         text_bytes_per_cpu_second: speed,
         cpu_seconds: speed.map(|speed| text_bytes / speed),
         curve: (0..=100).map(|i| f64::from(i) / 100.0).map(|x| (x, filter.acceptance(x))).collect(),
@@ -91,15 +105,19 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
 /// Text has a word every six bytes, the blank included.
 const BYTES_PER_WORD: f64 = 6.0;
 
-/// The default recipe with another filter, out of one permutation or many.
-fn with_filter(filter: FeatureFilter, one_permutation: bool) -> Recipe {
-    let default = Recipe::default();
-    let filter = format!("{filter}{}", if one_permutation { "-one" } else { "" });
-    let spelling = match default.scheme().filter() {
-        Some(of_default) => default.to_string().replacen(&of_default.to_string(), &filter, 1),
-        None => default.to_string(),
+/// The recipes with a name.
+fn named(args: &PlanArgs) -> anyhow::Result<Vec<NamedWire>> {
+    let of = |(name, spelling, about): (_, &str, _)| {
+        let recipe: Recipe = spelling.parse()?;
+        let disk_bytes = together(&disk(&recipe, args.documents, args.mean_words));
+        let text_bytes_per_cpu_second = (!args.no_measure).then(|| measure(&recipe));
+        Ok(NamedWire { name, about, disk_bytes, text_bytes_per_cpu_second })
     };
-    spelling.parse().unwrap_or(default)
+    Recipe::NAMED.into_iter().map(of).collect()
+}
+
+fn together(disk: &[DiskWire]) -> u64 {
+    disk.iter().map(|table| table.bytes).sum()
 }
 
 fn disk(recipe: &Recipe, documents: u64, mean_words: u64) -> Vec<DiskWire> {
@@ -153,7 +171,12 @@ fn measure(recipe: &Recipe) -> f64 {
 
 fn describe(plan: &PlanWire, filter: FeatureFilter, args: &PlanArgs) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "recipe     {}", plan.recipe);
+    let name = plan.name.map(|name| format!("{name}, spelled ")).unwrap_or_default();
+    let _ = writeln!(text, "recipe     {name}{}", plan.recipe);
+    let _ = writeln!(text, "reason     {}", plan.reason);
+    for command in &plan.commands {
+        let _ = writeln!(text, "command    {command}");
+    }
     let _ = writeln!(
         text,
         "filter     {} features of {} minima, {} must agree: {} bytes a document",
@@ -176,9 +199,10 @@ fn describe(plan: &PlanWire, filter: FeatureFilter, args: &PlanArgs) -> String {
     costs.add_row(["together".to_owned(), bytes(plan.disk_bytes), format!("{each:.0} B")]);
     let _ = writeln!(
         text,
-        "\n{} documents of {} words\n{costs}",
+        "\n{} documents of {} words\n{costs}\n{}",
         grouped(plan.documents),
-        grouped(args.mean_words)
+        grouped(args.mean_words),
+        compared(plan)
     );
     let _ = writeln!(
         text,
@@ -193,6 +217,16 @@ fn describe(plan: &PlanWire, filter: FeatureFilter, args: &PlanArgs) -> String {
         );
     }
     text
+}
+
+/// The recipes with a name, side by side.
+fn compared(plan: &PlanWire) -> Table {
+    let mut rows = table(&["recipe", "on disk", "text a second", "for"]);
+    for named in &plan.named {
+        let speed = named.text_bytes_per_cpu_second.map_or_else(String::new, |speed| bytes(speed as u64));
+        rows.add_row([named.name.to_owned(), bytes(named.disk_bytes), speed, named.about.to_owned()]);
+    }
+    rows
 }
 
 fn rate(value: f64) -> String {

@@ -186,7 +186,36 @@ fn plan_draws_the_curve() {
     }
     let plan = dir.json(&["plan", "--threshold", "0.8", "--miss", "0.01", "--no-measure"]);
     assert!(plan["miss_at_threshold"].as_f64().unwrap() <= 0.01);
-    assert!(plan["recipe"].as_str().unwrap().starts_with("w4-rabin64-"));
+    assert_eq!((plan["name"].as_str(), plan["k"].as_u64()), (Some("default"), Some(16)), "{plan}");
+}
+
+/// The recipe for what people want to do is the smallest that does it, and its commands are those
+/// of the program.
+#[test]
+fn plan_recommends_a_recipe_for_a_goal() {
+    let dir = Dir::new();
+    let web = ["generate", "mirrors", "--pages", "600", "--format", "warc", "-o", "INPUT", "-q"];
+    assert_eq!(dir.run(&web).code, 0);
+    for (goal, name) in
+        [("dedup", "default"), ("mirrors", "default"), ("papers", "papers"), ("seen", "default")]
+    {
+        let plan = dir.json(&["plan", "--for", goal, "--threshold", "0.8", "--no-measure"]);
+        assert_eq!(plan["name"], name, "{goal}");
+        for folder in ["ATLAS", "CORPUS", "INDEX"] {
+            let _ = std::fs::remove_dir_all(dir.path(folder));
+        }
+        for command in plan["commands"].as_array().unwrap() {
+            let line = command.as_str().unwrap().strip_prefix("onionskin ").unwrap();
+            let outcome = dir.line(line);
+            assert_eq!(outcome.code, 0, "{line}: {}", outcome.stderr);
+        }
+    }
+    let strict = dir.run(&["plan", "--threshold", "0.02", "--no-measure"]);
+    assert!(strict.code == 2 && strict.stderr.contains("84 minima miss at least"), "{}", strict.stderr);
+    let given = dir.json(&["plan", "--far", "0.6", "--no-measure"]);
+    assert!(given["accepted_at_far"].as_f64().unwrap() <= 0.01, "{given}");
+    let fast = dir.json(&["plan", "--one-permutation", "--no-measure"]);
+    assert_eq!(fast["name"], "fast");
 }
 
 #[test]

@@ -110,7 +110,8 @@ impl FilterChoice {
                 if let Some(own) = own.filter(|own| own.filter.miss(threshold) <= MISS) {
                     return Ok(own);
                 }
-                let best = FeatureFilter::for_threshold(minima, threshold, MISS).map(|filter| choice(filter, true));
+                let best =
+                    FeatureFilter::for_threshold(minima, threshold, MISS).map(|filter| choice(filter, true));
                 best.or(own).ok_or_else(|| missing("features".to_owned()))
             }
         }
@@ -238,7 +239,10 @@ mod tests {
         let spelled = |threshold| FeatureFilter::for_threshold(84, threshold, MISS).unwrap().to_string();
         assert_eq!([0.5, 0.8, 0.9, 0.95].map(spelled), ["42x2r1", "16x5r1", "10x8r1", "7x12r1"]);
         for threshold in [0.5, 0.7, 0.8, 0.9, 0.95, 0.99] {
-            assert!(FeatureFilter::for_threshold(84, threshold, MISS).unwrap().miss(threshold) <= MISS, "{threshold}");
+            assert!(
+                FeatureFilter::for_threshold(84, threshold, MISS).unwrap().miss(threshold) <= MISS,
+                "{threshold}"
+            );
         }
         assert_eq!(FeatureFilter::for_threshold(0, 0.9, MISS), None);
         // Too few minima: as good as can be had.
