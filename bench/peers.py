@@ -14,13 +14,13 @@ import tempfile
 
 from common import peak_memory
 
-SIZE, PERMUTATIONS, THRESHOLD = 5, 128, 0.8
+SIZE, PERMUTATIONS, THRESHOLD = 4, 128, 0.8
 BATCH = 100
 WORD = re.compile(r"\w+")
 
 
 def shingles(text):
-    """The word 5-grams of a text, as strings; a text that is shorter is one shingle. This is the quickest way in plain Python."""
+    """The word 4-grams of a text, as strings; a text that is shorter is one shingle. This is the quickest way in plain Python."""
     words = WORD.findall(text.lower())
     if len(words) < SIZE:
         return [" ".join(words)]

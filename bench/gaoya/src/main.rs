@@ -13,7 +13,7 @@ use anyhow::Context;
 use gaoya::minhash::{MinHashIndex, MinHasher, MinHasher32, VecContainer, calculate_minhash_params};
 use gaoya::text::whitespace_split;
 
-const SIZE: usize = 5;
+const SIZE: usize = 4;
 const PERMUTATIONS: usize = 128;
 const THRESHOLD: f64 = 0.8;
 
