@@ -285,9 +285,13 @@ pub(crate) struct ClusterArgs {
     /// connected).
     #[arg(long, default_value = "centred", value_name = "CLUSTERING")]
     pub cluster: Clustering,
-    /// Which document stands for its cluster: smallest, longest, most-linked, earliest, or
+    /// Which document stands for its cluster: first, longest, most-linked, earliest, or
     /// prefer:A,B,... with beginnings of URLs, host names or names of inputs.
-    #[arg(long, default_value = "smallest", value_name = "RULE")]
+    ///
+    /// `first` takes the first in the order of the inputs, `longest` the one with the most words,
+    /// `earliest` the one with the first date of a fetch. A rule that no document of the atlas
+    /// fits is an error.
+    #[arg(long, default_value = "first", value_name = "RULE")]
     pub keep: Survivor,
     /// Do not measure on a sample how much was found.
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use onionskin_similar::cluster::Clustering;
-use onionskin_similar::membership::{Memberships, from_clusters_table, from_pairs};
+use onionskin_similar::membership::{MembershipError, Memberships, from_clusters_table, from_pairs};
 use onionskin_similar::{Reclustering, SimilarRecord};
 use onionskin_store::Atlas;
 use onionskin_store::table::Method;
@@ -69,6 +69,11 @@ fn reclustering(params: &DedupParams, atlas: &Atlas) -> Result<Option<Reclusteri
         if !fits {
             return Err(DedupError::Threshold { threshold, by_overlap });
         }
+    }
+    if let Some(survivor) = &params.survivor {
+        survivor
+            .check(atlas)
+            .map_err(|error| DedupError::Memberships(Box::new(MembershipError::from(error))))?;
     }
     let survivor = params.survivor.clone().or(search.survivor).unwrap_or_default();
     Ok(Some(Reclustering { clustering: Clustering::Centred, threshold: params.threshold, survivor }))

@@ -1,5 +1,6 @@
 //! What can go wrong in a search for copies.
 
+use crate::survivor::UselessRule;
 use onionskin_scan::ScanError;
 use onionskin_scan::inputs::ChangedInput;
 use onionskin_store::cancel::Cancelled;
@@ -86,6 +87,9 @@ pub enum SimilarError {
     /// A text that was to be compared cannot be read again.
     #[error(transparent)]
     Changed(#[from] ChangedInput),
+    /// The survivor rule cannot tell the documents apart.
+    #[error(transparent)]
+    Useless(#[from] UselessRule),
     /// Too little memory to begin.
     #[error(transparent)]
     TooLittleMemory(#[from] TooLittleMemory),

@@ -40,7 +40,7 @@ pub use stage::{
     ClusterSummary, FilterChoice, FoundRecord, IterationSummary, LevelRecord, ParagraphSummary, Reclustering,
     Search, SearchRecord, Sift, SimilarParams, SimilarRecord, SimilarSummary, levels, recluster, similar,
 };
-pub use survivor::Survivor;
+pub use survivor::{Survivor, UselessRule};
 pub use verify::{Candidates, SharedPair, VerifyStats, count_shared};
 
 use std::path::PathBuf;

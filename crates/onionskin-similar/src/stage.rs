@@ -157,7 +157,7 @@ impl SimilarParams {
             atlas,
             search: Search::Resemblance { threshold: Search::THRESHOLD, filter: None, exact: false },
             clustering: Clustering::Centred,
-            survivor: Survivor::Smallest,
+            survivor: Survivor::First,
             measure_recall: true,
             for_report: false,
             memory: MemoryBudget::default_for_machine(),
@@ -308,10 +308,11 @@ pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<Simila
     Ok(done.state.summary(&job, done.usage))
 }
 
-/// Opens the atlas. Chunks of all documents are made first if the search compares them and the
+/// Opens the atlas and checks that the survivor rule fits it. Chunks of all documents are made first if the search compares them and the
 /// atlas does not have them. For candidates alone, a few texts are read again instead.
 fn with_chunks(params: &SimilarParams, progress: &dyn Progress) -> Result<Atlas, SimilarError> {
     let atlas = Atlas::open(&params.atlas)?;
+    params.survivor.check(&atlas)?;
     if matches!(params.search, Search::Resemblance { exact: false, .. }) {
         return Ok(atlas);
     }

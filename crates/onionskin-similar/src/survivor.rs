@@ -12,14 +12,18 @@ use onionskin_store::table::document::{Doc, FetchedAt, Site, Source, TextFp, Tok
 use onionskin_store::table::{DocumentsReader, Selection};
 use onionskin_store::{Atlas, TableName};
 
-/// The rule. Among equals the smallest document is taken.
+mod check;
+
+pub use check::UselessRule;
+
+/// The rule. Among equals the first document is taken, the one with the smallest number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Survivor {
-    /// The smallest document, which was read first (Shivakumar and Garcia-Molina 1998, section
-    /// 2.2).
+    /// The first in the order of the inputs, which has the smallest number (Shivakumar and
+    /// Garcia-Molina 1998, section 2.2).
     #[default]
-    Smallest,
-    /// The one with the most words.
+    First,
+    /// The one with the most words, whatever its bytes.
     Longest,
     /// The one that most documents of the atlas link to.
     MostLinked,
@@ -32,7 +36,7 @@ pub enum Survivor {
 /// Not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown rule {name:?}; known are smallest, longest, most-linked, earliest, and prefer:A,B,... with beginnings of URLs, hosts or inputs"
+    "unknown rule {name:?}; known are first, longest, most-linked, earliest, and prefer:A,B,... with beginnings of URLs, hosts or inputs"
 )]
 pub struct UnknownSurvivor {
     /// What was given.
@@ -42,7 +46,7 @@ pub struct UnknownSurvivor {
 impl fmt::Display for Survivor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Survivor::Smallest => f.write_str("smallest"),
+            Survivor::First => f.write_str("first"),
             Survivor::Longest => f.write_str("longest"),
             Survivor::MostLinked => f.write_str("most-linked"),
             Survivor::Earliest => f.write_str("earliest"),
@@ -56,7 +60,8 @@ impl FromStr for Survivor {
 
     fn from_str(name: &str) -> Result<Survivor, UnknownSurvivor> {
         match name {
-            "smallest" => Ok(Survivor::Smallest),
+            // Its former name, which atlases and scripts have.
+            "first" | "smallest" => Ok(Survivor::First),
             "longest" => Ok(Survivor::Longest),
             "most-linked" => Ok(Survivor::MostLinked),
             "earliest" => Ok(Survivor::Earliest),
@@ -75,7 +80,7 @@ impl FromStr for Survivor {
 impl Survivor {
     /// Whether documents differ in priority at all.
     pub(crate) fn ranks(&self) -> bool {
-        *self != Survivor::Smallest
+        *self != Survivor::First
     }
 
     /// Priority and site of every document, in order.
@@ -92,7 +97,7 @@ impl Survivor {
             can_lead: text.is_some(),
         };
         Ok(match self {
-            Survivor::Smallest => {
+            Survivor::First => {
                 rows::<(Doc, Site, TextFp)>(documents, move |(doc, site, text)| site_only(doc, site, text, 0))
             }
             Survivor::MostLinked => {
@@ -153,17 +158,20 @@ fn earlier(fetched_at: Option<i64>) -> u64 {
 
 /// More for an earlier one of the places.
 fn preferred(places: &[String], source: &str, url: Option<&str>) -> u64 {
-    let from = |place: &String| {
-        source.starts_with(place.as_str())
-            || url.is_some_and(|url| {
-                url.starts_with(place.as_str())
-                    || url.split_once("://").is_some_and(|(_, rest)| {
-                        rest.strip_prefix(place.as_str())
-                            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
-                    })
-            })
-    };
-    places.iter().position(from).map_or(0, |at| (places.len() - at) as u64)
+    let first = places.iter().position(|place| is_from(place, source, url));
+    first.map_or(0, |at| (places.len() - at) as u64)
+}
+
+/// Whether a document comes from a place: its input or its URL begins with it, or it is the host.
+fn is_from(place: &str, source: &str, url: Option<&str>) -> bool {
+    source.starts_with(place)
+        || url.is_some_and(|url| {
+            url.starts_with(place)
+                || url.split_once("://").is_some_and(|(_, rest)| {
+                    rest.strip_prefix(place)
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', ':']))
+                })
+        })
 }
 
 /// How many of the targets are a document.
@@ -199,9 +207,10 @@ mod tests {
 
     #[test]
     fn rules_round_trip() {
-        for rule in ["smallest", "longest", "most-linked", "earliest", "prefer:https://a.org/,b.org"] {
+        for rule in ["first", "longest", "most-linked", "earliest", "prefer:https://a.org/,b.org"] {
             assert_eq!(rule.parse::<Survivor>().unwrap().to_string(), rule);
         }
+        assert_eq!("smallest".parse(), Ok(Survivor::First));
         for wrong in ["", "best", "prefer:", "prefer:a,,b"] {
             assert!(wrong.parse::<Survivor>().is_err(), "{wrong}");
         }

@@ -65,9 +65,13 @@ pub(crate) struct DedupArgs {
     /// again.
     #[arg(long, visible_alias = "rethreshold", value_name = "T")]
     pub threshold: Option<String>,
-    /// Cluster the stored pairs anew, and keep of each cluster: smallest, longest, most-linked,
+    /// Cluster the stored pairs anew, and keep of each cluster: first, longest, most-linked,
     /// earliest, or prefer:A,B,... with beginnings of URLs, host names or names of inputs [default:
     /// what `onionskin similar` was given]
+    ///
+    /// `first` keeps the first in the order of the inputs, `longest` the one with the most words,
+    /// `earliest` the one with the first date of a fetch. A rule that no document of the atlas
+    /// fits is an error.
     #[arg(long, value_name = "RULE")]
     pub keep: Option<Survivor>,
     /// Decide, print the summary and write nothing.

@@ -127,7 +127,7 @@ def similar(
     iterations: int | None = None,
     of: int | None = None,
     cluster: Literal["centred", "transitive"] = "centred",
-    keep: str = "smallest",
+    keep: str = "first",
     recall: bool = True,
     for_report: bool = False,
     memory: Memory = None,
@@ -137,7 +137,7 @@ def similar(
     """Finds pairs and clusters of similar documents in an atlas. Every pair is verified on the two documents' own chunks.
 
     `threshold` is a resemblance (0.9 by default); with `method="overlap"` a number of shared chunks, with `"paragraphs"` a share of identical
-    paragraphs. `exact=True` misses none, by a join. `keep` says which document stands for its cluster: smallest, longest, most-linked,
+    paragraphs. `exact=True` misses none, by a join. `keep` says which document stands for its cluster: first, longest, most-linked,
     earliest, or `prefer:` and beginnings of addresses.
 
     >>> from onionskin.testing import small_atlas
@@ -235,7 +235,7 @@ def run(
     threshold: float | None = None,
     exact: bool = False,
     cluster: Literal["centred", "transitive"] = "centred",
-    keep: str = "smallest",
+    keep: str = "first",
     recall: bool = True,
     merge: Literal["tolerant", "strict", "extended"] = "tolerant",
     with_collections: bool = True,

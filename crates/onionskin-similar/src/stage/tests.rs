@@ -167,7 +167,7 @@ fn threads_memory_and_stops_do_not_change_a_byte() {
     }
     let made = made(Preset::Zipf, 2000);
     for (clustering, survivor) in
-        [(Clustering::Centred, Survivor::Smallest), (Clustering::Transitive, Survivor::Longest)]
+        [(Clustering::Centred, Survivor::First), (Clustering::Transitive, Survivor::Longest)]
     {
         let mut params = made.params();
         params.clustering = clustering;
@@ -423,13 +423,36 @@ fn the_survivor_leads() {
     let made =
         made_of(vec![words[..76].join(" "), words[..78].join(" "), words.join(" "), words[..78].join(", ")]);
     let mut params = made.params();
-    for (survivor, centre) in [("smallest", 0), ("longest", 2), ("earliest", 0)] {
+    let input = made.folder.path().join("texts.jsonl").display().to_string();
+    for (survivor, centre) in [("first", 0), ("longest", 2), (&*format!("prefer:{input}"), 0)] {
         params.survivor = survivor.parse().unwrap();
         similar(&params, &Quiet).unwrap();
         let rows = made.clusters();
         assert_eq!(rows.len(), 4, "{rows:?}");
         assert_eq!(rows.iter().find(|row| row.is_centre).unwrap().doc, DocId(centre), "{survivor}");
     }
+    // Rules that could only leave the first document of each cluster. What was found stays.
+    let found = made.clusters();
+    for (survivor, wanted) in [
+        ("earliest", "none of the 4 documents has"),
+        ("most-linked", "none of the 4 documents links"),
+        ("prefer:texts", "looks for \"texts\", but no input"),
+        (&*format!("prefer:{input},a.example"), "looks for \"a.example\""),
+        ("prefer:a.example", "1 inputs (/"),
+    ] {
+        params.survivor = survivor.parse().unwrap();
+        let error = similar(&params, &Quiet).unwrap_err().to_string();
+        assert!(error.contains(wanted) && error.contains("\nhint: "), "{survivor}: {error}");
+        assert_eq!(made.clusters(), found);
+    }
+}
+
+/// As an atlas has it that was made before the rule was renamed.
+#[test]
+fn a_record_with_the_former_name_of_a_rule_opens() {
+    let old: SearchRecord = serde_json::from_value(json!({ "survivor": "smallest" })).unwrap();
+    assert_eq!(old.survivor, Some(Survivor::First));
+    assert_eq!(serde_json::to_value(&old).unwrap()["survivor"], "first");
 }
 
 #[test]

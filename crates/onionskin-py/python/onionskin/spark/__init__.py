@@ -198,7 +198,7 @@ def similar(
     filter: tuple[int, int, int] | None = None,
     exact: bool = False,
     cluster: str = "centred",
-    keep: str = "smallest",
+    keep: str = "first",
     one_task: int = ONE_TASK,
     resume: bool = True,
     progress: Progress | None = None,
@@ -206,7 +206,7 @@ def similar(
     """Finds pairs and clusters of similar documents in an atlas.
 
     `method` is `resemblance` (of shingle sets, at least `threshold`; candidates by features, or every pair with `exact=True`), `overlap` (at least
-    `threshold` shared chunks of `chunking`; every pair) or `exact`. `cluster` is `centred` or `transitive`; `keep` is the rule for centres: `smallest`,
+    `threshold` shared chunks of `chunking`; every pair) or `exact`. `cluster` is `centred` or `transitive`; `keep` is the rule for centres: `first`,
     `longest`, `most-linked`, `earliest`, `prefer:A,B,...`.
     """
     from onionskin._onionskin import spark as kernels
@@ -219,6 +219,8 @@ def similar(
             raise ValueError(f"unknown preset {preset!r}; known are {', '.join(PRESETS)}")
         method, (chunking, threshold) = "overlap", PRESETS[preset]
     chosen = _search(kernels, recipe, method, threshold, chunking, filter, exact)
+    if keep == "smallest":  # its former name
+        keep = "first"
     scanned = _scanned(spark, target, manifest)
     if chosen.chunking is not None and scanned is None and f"chunks.{chosen.chunking}" not in manifest["tables"]:
         raise ValueError(f"the atlas has no chunks of {chosen.chunking}; scan again with a recipe that keeps them, as in papers or {recipe.spelling}+{chosen.chunking}")
@@ -329,7 +331,7 @@ def _find_similar(
     links = target.read("links") if keep == "most-linked" else None
     wishes = _similar.priority(documents.withColumnRenamed("source", "name"), links, keep)
     clusters = _similar.cluster(
-        work, documents, copied, near, sets, wishes, clustering=clustering, ranked=keep != "smallest", one_task=one_task
+        work, documents, copied, near, sets, wishes, clustering=clustering, ranked=keep != "first", one_task=one_task
     )
 
     totals = clusters.stats.agg(
@@ -489,7 +491,7 @@ def run(
     filter: tuple[int, int, int] | None = None,
     exact: bool = False,
     cluster: str = "centred",
-    keep: str = "smallest",
+    keep: str = "first",
     merge: str = "tolerant",
     one_task: int = ONE_TASK,
     keep_work: bool = False,

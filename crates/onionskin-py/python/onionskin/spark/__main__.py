@@ -56,7 +56,7 @@ def _arguments() -> argparse.ArgumentParser:
     searching.add_argument("--filter", type=_filter, default=None, metavar="KxSrR", help="candidates share r of k features of s minima")
     searching.add_argument("--exact", action="store_true", help="find every pair and miss none")
     searching.add_argument("--cluster", choices=["centred", "transitive"], default="centred")
-    searching.add_argument("--keep", default="smallest", metavar="RULE", help="smallest, longest, most-linked, earliest, prefer:A,B,...")
+    searching.add_argument("--keep", default="first", metavar="RULE", help="first, longest, most-linked, earliest, prefer:A,B,...")
 
     growing = argparse.ArgumentParser(add_help=False)
     growing.add_argument("--merge", choices=["strict", "extended", "tolerant"], default="tolerant")

@@ -199,17 +199,21 @@ def sifted(near: DataFrame, rows: DataFrame, search: Search) -> DataFrame:
 def priority(documents: DataFrame, links: DataFrame | None, keep: str) -> DataFrame:
     """How little a document is wanted as a centre, beside its number: (doc, wish). Smaller is wanted more."""
     zero = F.lit(0).cast("long")
-    if keep == "smallest":
+    if keep == "first":
         return documents.select("doc", zero.alias("wish"))
     if keep == "longest":
         return documents.select("doc", (-F.col("tokens")).alias("wish"))
     if keep == "earliest":
+        if documents.where("fetched_at is not null").isEmpty():
+            raise ValueError("the rule earliest looks for the date of a fetch, which no document has")
         micros = F.unix_micros("fetched_at")
         # Those without a date come last.
         return documents.select("doc", F.coalesce(micros, F.lit((1 << 63) - 1)).alias("wish"))
     if keep == "most-linked":
         if links is None:
             raise ValueError("most-linked needs links")
+        if links.where("src <> dest").isEmpty():
+            raise ValueError("the rule most-linked counts links, but no document links to another")
         linked = links.where("src <> dest").groupBy(F.col("dest").alias("doc")).count()
         return documents.select("doc").join(linked, "doc", "left").select("doc", (-F.coalesce("count", zero)).alias("wish"))
     if keep.startswith("prefer:"):
@@ -222,9 +226,11 @@ def priority(documents: DataFrame, links: DataFrame | None, keep: str) -> DataFr
             follows = F.substring(rest, len(place) + 1, 1)
             hosted = rest.startswith(place) & follows.isin("", "/", ":")
             is_from = F.col("name").startswith(place) | F.coalesce(F.col("url").startswith(place) | hosted, F.lit(False))
+            if documents.where(is_from).isEmpty():
+                raise ValueError(f"the rule prefer looks for {place!r}, but no document is from there")
             wish = F.when(is_from, F.lit(at - len(places)).cast("long")).otherwise(wish)
         return documents.select("doc", wish.alias("wish"))
-    known = "smallest, longest, most-linked, earliest, and prefer:A,B,..."
+    known = "first, longest, most-linked, earliest, and prefer:A,B,..."
     raise ValueError(f"unknown rule {keep!r}; known are {known}")
 
 
