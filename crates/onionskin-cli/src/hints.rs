@@ -107,7 +107,7 @@ fn of_searching(error: &(dyn Error + 'static)) -> Option<String> {
 fn of_results(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(MembershipError::Transitive) = error.downcast_ref() {
         return said(
-            "anything that deletes uses centred clusters; run `onionskin similar` with --cluster centred",
+            "anything that deletes uses centred clusters; run `onionskin similar` with --cluster centred, or use --annotate",
         );
     }
     match error.downcast_ref() {
@@ -115,7 +115,6 @@ fn of_results(error: &(dyn Error + 'static)) -> Option<String> {
         Some(DedupError::NotCopied { .. }) => {
             return said("--shards chooses which formats are copied, `--shards none` writes only the lists");
         }
-        Some(DedupError::SamePlace { .. }) => return said("`--shards none` writes only the lists"),
         _ => {}
     }
     match error.downcast_ref() {
@@ -221,7 +220,7 @@ mod tests {
         check(SimilarError::TolerantAnySite, "--merge extended or strict go with --any-site");
         check(
             MembershipError::Transitive,
-            "anything that deletes uses centred clusters; run `onionskin similar` with --cluster centred",
+            "anything that deletes uses centred clusters; run `onionskin similar` with --cluster centred, or use --annotate",
         );
         let remote = DiscoverError::RemoteNotBuilt { input: name() };
         check(ScanError::from(remote), "build with `--features remote`");

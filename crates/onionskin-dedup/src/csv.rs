@@ -42,6 +42,7 @@ pub(super) fn filter(context: &Context<'_>, job: &Job, delimiter: u8) -> Result<
         }
         if is_removed {
             report.removed += 1;
+            report.removed_bytes += bytes.len() as u64;
         } else {
             out.write_all(bytes).map_err(|e| job.io("writing the copy of", e))?;
         }

@@ -1,6 +1,9 @@
 //! Copies of JSON lines: lines as they are, without those of removed documents; or with four keys
 //! more; or, beside them, a file of Dolma attributes.
 
+mod former;
+
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Write};
 
@@ -142,7 +145,9 @@ pub(super) fn filter(context: &Context<'_>, job: &Job) -> Result<CopyReport, Ded
         }
         blank &= is_blank(piece.bytes);
         lines += u64::from(piece.ends && !blank);
-        if keep {
+        if !keep {
+            copy.report.removed_bytes += piece.bytes.len() as u64;
+        } else {
             copy.out.write_all(piece.bytes).map_err(|e| job.io("writing the copy of", e))?;
         }
     }
@@ -173,6 +178,7 @@ impl Annotation {
 }
 
 /// Copies every line; those of documents in clusters get the keys of [`Annotation`] at their end.
+/// What an earlier run has added is taken away, from all lines.
 pub(super) fn annotate(context: &Context<'_>, job: &Job) -> Result<CopyReport, DedupError> {
     let mut copy = Copy::open(context, job, line_limit(context.options))?;
     let mut names = context.names()?;
@@ -189,25 +195,37 @@ pub(super) fn annotate(context: &Context<'_>, job: &Job) -> Result<CopyReport, D
         }
         blank &= is_blank(piece.bytes);
         lines += u64::from(piece.ends && !blank);
+        let line = unannotated(&piece, verdict.is_some());
         let Some(verdict) = verdict else {
-            copy.out.write_all(piece.bytes).map_err(|e| job.io("writing the copy of", e))?;
+            copy.out.write_all(&line).map_err(|e| job.io("writing the copy of", e))?;
             continue;
         };
-        let brace = memchr::memrchr(b'}', piece.bytes).filter(|_| piece.ends);
-        let brace =
-            brace.filter(|at| is_blank(&piece.bytes[at + 1..])).ok_or_else(|| job.moved(verdict.offset))?;
+        let brace = memchr::memrchr(b'}', &line).filter(|_| piece.ends);
+        let brace = brace.filter(|at| is_blank(&line[at + 1..])).ok_or_else(|| job.moved(verdict.offset))?;
         let annotation = Annotation::of(&verdict, &mut names).map_err(|e| job.io("deciding on", e))?;
         let keys = serde_json::to_vec(&annotation).map_err(|e| job.io("annotating", e.into()))?;
         copy.report.annotated += 1;
         // Without its own opening brace, behind a comma: a document has a text, so the object is
         // not empty.
-        let written = [&piece.bytes[..brace], b",", &keys[1..], &piece.bytes[brace + 1..]];
+        let written = [&line[..brace], b",", &keys[1..], &line[brace + 1..]];
         written
             .iter()
             .try_for_each(|part| copy.out.write_all(part))
             .map_err(|e| job.io("writing the copy of", e))?;
     }
     copy.finish(lines)
+}
+
+/// A line without an earlier annotation. What is no JSON is left alone, and so is a line that comes
+/// in pieces.
+fn unannotated<'a>(piece: &Piece<'a>, is_document: bool) -> Cow<'a, [u8]> {
+    let without = if piece.begins && piece.ends { former::without(piece.bytes) } else { None };
+    match without {
+        Some(line) if is_document || serde_json::from_slice::<serde::de::IgnoredAny>(piece.bytes).is_ok() => {
+            Cow::Owned(line)
+        }
+        _ => Cow::Borrowed(piece.bytes),
+    }
 }
 
 /// A line of Dolma attributes, but for the object whose key is chosen by people.

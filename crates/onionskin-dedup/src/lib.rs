@@ -51,7 +51,7 @@ use std::time::Instant;
 use onionskin_core::{DocId, Recipe, RecipeError};
 use onionskin_corpus::Format;
 use onionskin_store::sort::SortError;
-use onionskin_store::table::CopyKind;
+use onionskin_store::table::{CopyKind, DocumentRow};
 use onionskin_store::{
     Atlas, AtlasError, IoError, MemoryBudget, StageName, TableError, TableName, disk, json as spelling,
     process,
@@ -172,25 +172,33 @@ impl DedupParams {
         Ok(())
     }
 
+    /// Whether nothing of the results is for removing anything.
+    fn only_notes(&self) -> bool {
+        self.copying == Copying::Annotate && self.dolma.is_none()
+    }
+
     /// The part of the memory that memberships are sorted in.
     fn membership_memory(&self) -> MemoryBudget {
         self.memory.share(1, 4)
     }
 }
 
-/// Documents and their bytes.
+/// Documents and what is in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
     /// How many.
     pub documents: u64,
+    /// The words of their texts together.
+    pub tokens: u64,
     /// The size of their payloads together.
     pub bytes: u64,
 }
 
 impl Tally {
-    fn add(&mut self, bytes: u64) {
+    fn add(&mut self, row: &DocumentRow<'_>) {
         self.documents += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
+        self.tokens = self.tokens.saturating_add(row.tokens);
+        self.bytes = self.bytes.saturating_add(row.bytes);
     }
 }
 
@@ -229,6 +237,10 @@ pub struct DedupSummary {
     pub output_bytes: u64,
     /// Records that are not in the copies.
     pub removed_records: u64,
+    /// Bytes of the inputs that are not in the copies, before compression. Of JSON lines and CSV:
+    /// the removed lines and records. Of Parquet: by how much the row groups that lost rows have
+    /// shrunk. Of WARC files: the payloads that became revisits.
+    pub removed_record_bytes: u64,
     /// Records that something was added to.
     pub annotated: u64,
     /// Lines and rows of the inputs that are no documents; they stay.
@@ -411,16 +423,6 @@ pub enum DedupError {
         /// Why not.
         why: &'static str,
     },
-    /// Two inputs would become one file.
-    #[error("{first} and {second} would both be copied to {to}\nhint: write only the lists")]
-    SamePlace {
-        /// An input.
-        first: String,
-        /// Another.
-        second: String,
-        /// Where both would go.
-        to: String,
-    },
     /// The input cannot be read or written again in its format.
     #[error("{name}: {reason}")]
     Broken {
@@ -428,14 +430,6 @@ pub enum DedupError {
         name: String,
         /// Why not.
         reason: String,
-    },
-    /// The input was annotated before.
-    #[error("{name} has a column {column} already")]
-    HasColumn {
-        /// The input.
-        name: String,
-        /// The column.
-        column: String,
     },
 }
 
@@ -466,8 +460,8 @@ pub fn dedup(params: &DedupParams, progress: &dyn Progress) -> Result<DedupSumma
     params.check()?;
     let atlas = Atlas::open(&params.atlas)?;
     let work_dir = SortDir::new(params);
-    let memberships = memberships::memberships(params, &atlas, &work_dir)?;
-    dedup_by(params, memberships, progress)
+    let (memberships, duplicates) = memberships::memberships(params, &atlas, &work_dir)?;
+    run(params, memberships, duplicates, progress)
 }
 
 /// The same by clusters that come from somewhere else.
@@ -483,8 +477,26 @@ pub fn dedup_by<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     memberships: impl IntoIterator<Item = Result<Membership, E>>,
     progress: &dyn Progress,
 ) -> Result<DedupSummary, DedupError> {
-    let begun = Instant::now();
     params.check()?;
+    run(params, memberships, Duplicates::Go, progress)
+}
+
+/// What the clusters allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duplicates {
+    /// Each resembles the document that stays for it.
+    Go,
+    /// They are noted, and none is listed as removed.
+    Stay,
+}
+
+fn run<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    params: &DedupParams,
+    memberships: impl IntoIterator<Item = Result<Membership, E>>,
+    duplicates: Duplicates,
+    progress: &dyn Progress,
+) -> Result<DedupSummary, DedupError> {
+    let begun = Instant::now();
     let atlas = Atlas::open(&params.atlas)?;
     let mut options = inputs::reading_options(&atlas)?;
     options.extract.pdf_worker.clone_from(&params.pdf_worker);
@@ -497,7 +509,8 @@ pub fn dedup_by<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     if params.dry_run {
         let work = Scratch::new()?;
         progress.event(Event::Step { name: "deciding" });
-        let decided = decide(&atlas, memberships, params, &work.0, &mut (io::sink(), io::sink()))?;
+        let decided =
+            decide(&atlas, memberships, duplicates, params, &work.0, &mut (io::sink(), io::sink()))?;
         let mut summary = decided.summary;
         summary.left_out = plan.left_out;
         (summary.atlas, summary.dry_run) = (params.atlas.clone(), true);
@@ -517,7 +530,7 @@ pub fn dedup_by<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         Ok(BufWriter::with_capacity(128 << 10, file))
     };
     let mut lists = (create(KEPT)?, create(REMOVED)?);
-    let decided = decide(&atlas, memberships, params, &output.work_dir(), &mut lists)?;
+    let decided = decide(&atlas, memberships, duplicates, params, &output.work_dir(), &mut lists)?;
     for (name, list) in [(KEPT, lists.0), (REMOVED, lists.1)] {
         output::finish_file(list).map_err(|e| IoError::new("writing", params.output.join(name), e))?;
     }
@@ -573,6 +586,7 @@ struct Decided {
 fn decide<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     atlas: &Atlas,
     memberships: impl IntoIterator<Item = Result<Membership, E>>,
+    duplicates: Duplicates,
     params: &DedupParams,
     work_dir: &Path,
     (kept_list, removed_list): &mut (impl Write, impl Write),
@@ -598,19 +612,19 @@ fn decide<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         let mut is_removed = false;
         if let Some(entry) = &entry {
             summary.clusters += u64::from(entry.is_centre());
-            if !entry.is_centre() {
+            if !entry.is_centre() && duplicates == Duplicates::Go {
                 let kept = names.get(entry.name).map_err(|e| IoError::new("reading", &gathered.names, e))?;
                 is_removed = !kept.is_revisit || row.media_type == REVISIT;
                 summary.kept_for_payload += u64::from(!is_removed);
                 if is_removed {
-                    summary.removed.add(row.bytes);
+                    summary.removed.add(&row);
                     match entry.kind() {
-                        CopyKind::Exact => summary.removed_exact.add(row.bytes),
-                        CopyKind::Near => summary.removed_near.add(row.bytes),
+                        CopyKind::Exact => summary.removed_exact.add(&row),
+                        CopyKind::Near => summary.removed_near.add(&row),
                     }
                     match lists::same_site(&row, &kept) {
-                        true => summary.removed_same_site.add(row.bytes),
-                        false => summary.removed_cross_site.add(row.bytes),
+                        true => summary.removed_same_site.add(&row),
+                        false => summary.removed_cross_site.add(&row),
                     }
                     lists::removed(removed_list, &row, entry, &kept).map_err(listing)?;
                 }
@@ -619,7 +633,7 @@ fn decide<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
             writer.push(input, &verdict).map_err(writing)?;
         }
         if !is_removed {
-            summary.kept.add(row.bytes);
+            summary.kept.add(&row);
             lists::kept(kept_list, &row, entry.as_ref()).map_err(listing)?;
         }
     }
@@ -635,6 +649,7 @@ fn note(summary: &mut DedupSummary, job: &Job, report: &CopyReport) {
     summary.input_bytes += job.bytes;
     summary.output_bytes += report.bytes;
     summary.removed_records += report.removed;
+    summary.removed_record_bytes += report.removed_bytes;
     summary.annotated += report.annotated;
     summary.other_records += report.other_records;
     summary.revisits += report.revisits;
@@ -665,6 +680,7 @@ fn summary_file(
                 "input": job.name,
                 "bytes": report.bytes,
                 "removed": report.removed,
+                "removed_bytes": report.removed_bytes,
                 "annotated": report.annotated,
                 "no_documents": report.other_records,
                 "revisits": report.revisits,
@@ -694,6 +710,8 @@ fn summary_file(
         "removed_cross_site": summary.removed_cross_site,
         "clusters": summary.clusters,
         "kept_for_payload": summary.kept_for_payload,
+        "removed_records": summary.removed_records,
+        "removed_record_bytes": summary.removed_record_bytes,
         "left_out": summary.left_out,
         "files": files,
     });

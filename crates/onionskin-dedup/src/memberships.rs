@@ -5,12 +5,14 @@ use std::fs;
 use std::path::PathBuf;
 
 use onionskin_similar::cluster::Clustering;
-use onionskin_similar::membership::{MembershipError, Memberships, from_clusters_table, from_pairs};
+use onionskin_similar::membership::{
+    MembershipError, Memberships, from_any_clusters_table, from_clusters_table, from_pairs, is_transitive,
+};
 use onionskin_similar::{Reclustering, SimilarRecord};
 use onionskin_store::Atlas;
 use onionskin_store::table::Method;
 
-use crate::{DedupError, DedupParams};
+use crate::{DedupError, DedupParams, Duplicates};
 
 /// Where memberships are sorted. The directory is made only where the sort does not fit into
 /// memory, and goes with this value; so does what a killed run has left there.
@@ -39,18 +41,28 @@ impl Drop for SortDir {
     }
 }
 
-/// The memberships that `params` ask for, ascending by document.
+/// The memberships that `params` ask for, ascending by document, and what they allow to do. Members
+/// of transitive clusters need not resemble the one that would stay, so they are only noted.
 pub(crate) fn memberships(
     params: &DedupParams,
     atlas: &Atlas,
     work_dir: &SortDir,
-) -> Result<Memberships, DedupError> {
+) -> Result<(Memberships, Duplicates), DedupError> {
     let memory = params.membership_memory();
+    let mut duplicates = Duplicates::Go;
     let found = match reclustering(params, atlas)? {
         Some(wanted) => from_pairs(atlas, &wanted, memory, &work_dir.0),
+        None if params.only_notes() && is_transitive(atlas).map_err(failed)? => {
+            duplicates = Duplicates::Stay;
+            from_any_clusters_table(atlas, memory, &work_dir.0)
+        }
         None => from_clusters_table(atlas, memory, &work_dir.0),
     };
-    found.map_err(|error| DedupError::Memberships(Box::new(error)))
+    Ok((found.map_err(failed)?, duplicates))
+}
+
+fn failed(error: MembershipError) -> DedupError {
+    DedupError::Memberships(Box::new(error))
 }
 
 /// What is asked of clusters that the atlas does not have; `None` where those of the atlas will do.
@@ -71,9 +83,7 @@ fn reclustering(params: &DedupParams, atlas: &Atlas) -> Result<Option<Reclusteri
         }
     }
     if let Some(survivor) = &params.survivor {
-        survivor
-            .check(atlas)
-            .map_err(|error| DedupError::Memberships(Box::new(MembershipError::from(error))))?;
+        survivor.check(atlas).map_err(|error| failed(error.into()))?;
     }
     let survivor = params.survivor.clone().or(search.survivor).unwrap_or_default();
     Ok(Some(Reclustering { clustering: Clustering::Centred, threshold: params.threshold, survivor }))

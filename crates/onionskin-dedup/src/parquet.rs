@@ -50,7 +50,7 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
     let metadata = ArrowReaderMetadata::load(&input, ArrowReaderOptions::new()).map_err(|e| broken(&e))?;
     let schema = match mode {
         Mode::Filter => Arc::clone(metadata.schema()),
-        Mode::Annotate => annotated_schema(metadata.schema(), job)?,
+        Mode::Annotate => annotated_schema(metadata.schema()),
     };
     let properties = properties(metadata.metadata(), mode);
     let path = context.output.place(&job.to)?;
@@ -61,6 +61,7 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
     let mut rows = Rows { verdicts: context.verdicts(job)?, names: context.names()?, next: 0, job };
     let mut report = CopyReport::default();
     for (nth, group) in metadata.metadata().row_groups().iter().enumerate() {
+        let (written, removed) = (uncompressed(writer.flushed_row_groups()), report.removed);
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(
             input.try_clone().map_err(|e| job.io("opening", e))?,
             metadata.clone(),
@@ -78,6 +79,10 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
             }
         }
         writer.flush().map_err(|e| broken(&e))?;
+        if report.removed > removed {
+            let written = uncompressed(writer.flushed_row_groups()) - written;
+            report.removed_bytes += uncompressed(std::slice::from_ref(group)).saturating_sub(written);
+        }
         let stored = u64::try_from(group.compressed_size()).unwrap_or(0);
         context.copied.fetch_add(stored, Ordering::Relaxed);
     }
@@ -88,6 +93,11 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
     let output = writer.into_inner().map_err(|e| broken(&e))?;
     report.bytes = finish_file(output).map_err(|e| job.io("writing the copy of", e))?;
     Ok(report)
+}
+
+/// The size of row groups before compression, as the file itself says it.
+fn uncompressed(groups: &[RowGroupMetaData]) -> u64 {
+    groups.iter().map(|group| u64::try_from(group.total_byte_size()).unwrap_or(0)).sum()
 }
 
 fn batch_rows(group: &RowGroupMetaData) -> usize {
@@ -125,17 +135,19 @@ fn added_fields() -> [Field; 4] {
     ]
 }
 
-fn annotated_schema(schema: &SchemaRef, job: &Job) -> Result<SchemaRef, DedupError> {
-    let mut fields: Vec<Field> = schema.fields().iter().map(|field| field.as_ref().clone()).collect();
-    for field in added_fields() {
-        if schema.index_of(field.name()).is_ok() {
-            return Err(DedupError::HasColumn { name: job.name.clone(), column: field.name().clone() });
-        }
-        fields.push(field);
-    }
+/// The columns that stay: all but those that an earlier run has added.
+fn own_columns(schema: &Schema) -> Vec<usize> {
+    let added = added_fields();
+    let is_own = |nth: &usize| !added.iter().any(|field| field.name() == schema.field(*nth).name());
+    (0..schema.fields().len()).filter(is_own).collect()
+}
+
+fn annotated_schema(schema: &Schema) -> SchemaRef {
+    let own = own_columns(schema).into_iter().map(|nth| schema.field(nth).clone());
+    let fields: Vec<Field> = own.chain(added_fields()).collect();
     let mut metadata = schema.metadata().clone();
     metadata.remove(HUGGING_FACE);
-    Ok(Arc::new(Schema::new_with_metadata(fields, metadata)))
+    Arc::new(Schema::new_with_metadata(fields, metadata))
 }
 
 /// Rows, and what is said of them.
@@ -193,7 +205,8 @@ impl Rows<'_> {
             of.append_option(some.and_then(|a| a.dup_of.as_deref()));
             resemblance.append_option(some.map(|a| a.dup_resemblance));
         }
-        let mut columns = batch.columns().to_vec();
+        let own = own_columns(&batch.schema()).into_iter();
+        let mut columns: Vec<ArrayRef> = own.map(|nth| Arc::clone(batch.column(nth))).collect();
         let added: [ArrayRef; 4] = [
             Arc::new(cluster.finish()),
             Arc::new(size.finish()),

@@ -1,7 +1,7 @@
 //! Which inputs are copied, from where and to where. Everything that can be known to fail fails
 //! here, before a byte is written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -75,20 +75,12 @@ impl Plan {
         }
         let names = wanted.iter().map(|(nth, _)| parts(&manifest.inputs[*nth].name)).collect::<Vec<_>>();
         let common = common_folder(&names);
-        let mut taken: BTreeMap<String, &str> = BTreeMap::new();
-        for ((nth, what), name) in wanted.iter().zip(&names) {
+        let places = wanted.iter().zip(&names).map(|((_, what), name)| match (what, &params.dolma) {
+            (What::Dolma, Some(attribute)) => attributes_path(name, common, attribute),
+            _ => format!("{SHARDS}/{}", name[common..].join("/")),
+        });
+        for ((nth, what), to) in wanted.iter().zip(distinct(places.collect())) {
             let input = &manifest.inputs[*nth];
-            let to = match (what, &params.dolma) {
-                (What::Dolma, Some(attribute)) => attributes_path(name, common, attribute),
-                _ => format!("{SHARDS}/{}", name[common..].join("/")),
-            };
-            if let Some(first) = taken.insert(to.clone(), &input.name) {
-                return Err(DedupError::SamePlace {
-                    first: first.to_owned(),
-                    second: input.name.clone(),
-                    to,
-                });
-            }
             let (path, source) = find(input, *what, params.base.as_deref(), options)?;
             let is_checked = plan.jobs.last().is_none_or(|last| last.input != *nth);
             plan.jobs.push(Job {
@@ -147,7 +139,8 @@ fn parts(name: &str) -> Vec<&str> {
 }
 
 /// How many parts all names begin with, the last part of each not counted. A part `documents` is
-/// where a Dolma corpus begins and is kept.
+/// where a Dolma corpus begins, and a part `key=value` holds a column of a Hive table: both are
+/// kept, with all that follows.
 fn common_folder(names: &[Vec<&str>]) -> usize {
     let Some((first, others)) = names.split_first() else { return 0 };
     let mut common = first.len().saturating_sub(1);
@@ -155,7 +148,27 @@ fn common_folder(names: &[Vec<&str>]) -> usize {
         let same = first.iter().zip(other).take_while(|(a, b)| a == b).count();
         common = common.min(same).min(other.len().saturating_sub(1));
     }
-    first[..common].iter().position(|part| *part == "documents").unwrap_or(common)
+    let is_kept = |part: &&str| *part == "documents" || part.find('=').is_some_and(|at| at > 0);
+    first[..common].iter().position(is_kept).unwrap_or(common)
+}
+
+/// The places, each once: one that came before gets a number in front of its extensions.
+fn distinct(places: Vec<String>) -> Vec<String> {
+    let mut taken: BTreeSet<String> = places.iter().cloned().collect();
+    let mut met = BTreeSet::new();
+    let mut one = |place: String| {
+        if met.insert(place.clone()) {
+            return place;
+        }
+        let file = place.rfind('/').map_or(0, |slash| slash + 1);
+        // A name may begin with a dot.
+        let dot = place[file..].char_indices().skip(1).find(|(_, c)| *c == '.');
+        let (stem, extensions) = place.split_at(dot.map_or(place.len(), |(at, _)| file + at));
+        let numbered = (2_u64..).map(|number| format!("{stem}-{number}{extensions}"));
+        let free = numbered.into_iter().find(|numbered| taken.insert(numbered.clone()));
+        free.unwrap_or(place)
+    };
+    places.into_iter().map(&mut one).collect()
 }
 
 /// `documents` gives way to `attributes/<name>`; where there is none, that is put in front.
@@ -289,9 +302,31 @@ mod tests {
             &["s1/documents/a.gz", "s2/documents/a.gz"],
             &["s1/attributes/dup/a.gz", "s2/attributes/dup/a.gz"],
         );
+        // Partitions of Hive are columns, also where all inputs are in one.
+        check(
+            &["/data/c4/date=2024/lang=en/p.parquet"],
+            &["date=2024/lang=en/p.parquet"],
+            &["attributes/dup/date=2024/lang=en/p.parquet"],
+        );
+        check(
+            &["c4/date=2024/lang=en/p.parquet", "c4/date=2024/lang=de/p.parquet"],
+            &["date=2024/lang=en/p.parquet", "date=2024/lang=de/p.parquet"],
+            &["attributes/dup/date=2024/lang=en/p.parquet", "attributes/dup/date=2024/lang=de/p.parquet"],
+        );
+        check(&["c4/=x/p=1.parquet"], &["p=1.parquet"], &["attributes/dup/p=1.parquet"]);
         // A file of that name is not a folder.
         check(&["x/documents"], &["documents"], &["attributes/dup/documents"]);
         // Never above the folder, whatever a name says.
         check(&["../../etc/passwd"], &["passwd"], &["attributes/dup/passwd"]);
+    }
+
+    #[test]
+    fn no_two_files_go_to_one_place() {
+        let check = |places: &[&str], wanted: &[&str]| {
+            assert_eq!(distinct(places.iter().map(|place| (*place).to_owned()).collect()), wanted);
+        };
+        check(&["s/a.jsonl.gz", "s/b", "s/a.jsonl.gz"], &["s/a.jsonl.gz", "s/b", "s/a-2.jsonl.gz"]);
+        check(&["a.x", "a.x", "a-2.x", "a.x", "a-2.x"], &["a.x", "a-3.x", "a-2.x", "a-4.x", "a-2-2.x"]);
+        check(&["s.d/.a", "s.d/.a", "s.d/é", "s.d/é"], &["s.d/.a", "s.d/.a-2", "s.d/é", "s.d/é-2"]);
     }
 }

@@ -75,6 +75,8 @@ pub(super) struct CopyReport {
     pub bytes: u64,
     /// Records that are not in the copy.
     pub removed: u64,
+    /// Bytes of the input, not compressed, that they took; see `DedupSummary`.
+    pub removed_bytes: u64,
     /// Records that something was added to.
     pub annotated: u64,
     /// Lines and rows that are no documents, and stay.

@@ -64,11 +64,15 @@ fn lists_tell_who_stays_and_why_the_others_go() {
     assert_eq!(bench.out_text("shards/a.jsonl"), [lines[0], lines[4], lines[5]].concat());
 
     assert_eq!((summary.kept.documents, summary.removed.documents, summary.clusters), (2, 3, 2));
+    assert_eq!((summary.kept.tokens, summary.removed.tokens), (8, 12));
+    assert_eq!(summary.removed_record_bytes, [lines[1], lines[2], lines[3]].concat().len() as u64);
     assert_eq!((summary.removed_exact.documents, summary.removed_near.documents), (2, 1));
     assert_eq!((summary.removed_same_site.documents, summary.removed_cross_site.documents), (1, 2));
     assert_eq!((summary.files, summary.other_records, summary.removed_records), (1, 1, 3));
     let told: serde_json::Value = serde_json::from_slice(&bench.out("dedup.json")).unwrap();
     assert_eq!((&told["removed"]["documents"], &told["files"][0]["removed"]), (&json!(3), &json!(3)));
+    assert_eq!((&told["removed"]["tokens"], &told["kept"]["tokens"]), (&json!(12), &json!(8)));
+    assert_eq!(told["removed_record_bytes"], told["files"][0]["removed_bytes"]);
     assert!(!bench.path("out/.unfinished").exists());
 }
 
@@ -275,15 +279,46 @@ fn rename_input(bench: &Bench, from: &str, to: &str) {
 }
 
 #[test]
-fn one_file_given_twice_is_not_copied_onto_itself() {
+fn one_file_given_twice_has_two_copies() {
     let bench = Bench::new();
     let path = bench.write("in/a.jsonl", LINES).display().to_string();
     bench.scan(|params| params.inputs = vec![path.clone(), path.clone()]);
     bench.clusters(&[exact(0, &[5])], &[], "centred");
-    let error = bench.dedup(|_| {}).unwrap_err().to_string();
-    assert!(error.contains("would both be copied to shards/a.jsonl"), "{error}");
-    let summary = bench.dedup(|params| params.copying = Copying::None).unwrap();
+    let summary = bench.dedup(|_| {}).unwrap();
     assert_eq!((summary.kept.documents, summary.removed.documents), (9, 1));
+    assert_eq!(bench.out_text("shards/a.jsonl"), LINES);
+    let (_, rest) = LINES.split_once('\n').unwrap();
+    assert_eq!(bench.out_text("shards/a-2.jsonl"), rest);
+}
+
+#[test]
+fn transitive_clusters_are_annotated_and_never_removed() {
+    let bench = roses();
+    let pairs = [pair(3, 4, 0.5, 0.75, 0.6)];
+    bench.clusters(&[exact(0, &[1, 2]), near(4, &[(3, 0.5)])], &pairs, "transitive");
+    let refused = |change: fn(&mut DedupParams)| {
+        let error = bench.dedup(change).unwrap_err().to_string();
+        assert!(error.contains("transitive") && !bench.path("out").exists(), "{error}");
+    };
+    refused(|_| {});
+    refused(|params| params.copying = Copying::None);
+    // Attributes are for filters.
+    refused(|params| {
+        params.copying = Copying::Annotate;
+        params.dolma = Some("dup".to_owned());
+    });
+    let summary = bench.dedup(|params| params.copying = Copying::Annotate).unwrap();
+    assert_eq!((summary.annotated, summary.clusters), (5, 2));
+    assert_eq!((summary.kept.documents, summary.removed.documents), (5, 0));
+    let lines = bench.out_text("shards/a.jsonl");
+    assert!(
+        lines.contains("\"dup_cluster\":1,\"dup_size\":2,\"dup_of\":\"e\",\"dup_resemblance\":0.5}"),
+        "{lines}"
+    );
+    assert_eq!((bench.out_lines("kept.jsonl").len(), bench.out_text("removed.jsonl").len()), (5, 0));
+    // Clusters that are made anew are centred, and can be used for all.
+    bench.clear();
+    assert_eq!(bench.dedup(|params| params.threshold = Some(0.5)).unwrap().removed.documents, 3);
 }
 
 #[test]

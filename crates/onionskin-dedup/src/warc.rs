@@ -68,6 +68,7 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
                 writer.write_fields(&borrowed(&fields), &block).map_err(writing)?;
                 report.revisits += 1;
                 report.removed += 1;
+                report.removed_bytes += record.block.len().saturating_sub(block.len()) as u64;
                 done = place.end;
             }
             Fate::Note { place, fields, block } => {

@@ -52,14 +52,15 @@ fn of_making(error: &(dyn Error + 'static)) -> Option<String> {
 /// Of what works on what was found.
 fn of_results(error: &(dyn Error + 'static)) -> Option<String> {
     if let Some(MembershipError::Transitive) = error.downcast_ref() {
-        return said("anything that deletes uses centred clusters; run similar with cluster=\"centred\"");
+        return said(
+            "anything that deletes uses centred clusters; run similar with cluster=\"centred\", or use annotate=True",
+        );
     }
     match error.downcast_ref() {
         Some(DedupError::Gone { .. }) => return said("base= names the folder that inputs were moved to"),
         Some(DedupError::NotCopied { .. }) => {
             return said("shards= chooses which formats are copied, shards=\"none\" writes only the lists");
         }
-        Some(DedupError::SamePlace { .. }) => return said("shards=\"none\" writes only the lists"),
         _ => {}
     }
     match error.downcast_ref()? {

@@ -49,7 +49,7 @@ pub enum MembershipError {
     Sort(Box<SortError>),
     /// The clusters are chains.
     #[error(
-        "the clusters are transitive: their members need not resemble the one that is kept\nhint: anything that deletes uses centred clusters; run the search again with centred clusters"
+        "the clusters are transitive: their members need not resemble the one that is kept\nhint: anything that deletes uses centred clusters; run the search again with centred clusters, or only annotate"
     )]
     Transitive,
     /// Clusters could not be made from pairs.
@@ -138,6 +138,16 @@ impl Iterator for Memberships {
     }
 }
 
+/// Whether the clusters of an atlas are everything that pairs connect.
+///
+/// # Errors
+///
+/// When what the manifest says of the search cannot be read.
+pub fn is_transitive(atlas: &Atlas) -> Result<bool, MembershipError> {
+    let similar = atlas.record::<SimilarRecord>()?.unwrap_or_default();
+    Ok(similar.search.cluster == Some(Clustering::Transitive))
+}
+
 /// Reads the tables `clusters` and `cluster_stats` of an atlas, sorting in `work_dir` what does not
 /// fit into `memory`.
 ///
@@ -149,10 +159,22 @@ pub fn from_clusters_table(
     memory: MemoryBudget,
     work_dir: &Path,
 ) -> Result<Memberships, MembershipError> {
-    let similar = atlas.record::<SimilarRecord>()?.unwrap_or_default();
-    if similar.search.cluster == Some(Clustering::Transitive) {
+    if is_transitive(atlas)? {
         return Err(MembershipError::Transitive);
     }
+    from_any_clusters_table(atlas, memory, work_dir)
+}
+
+/// The same, of transitive clusters too: for those who remove nothing.
+///
+/// # Errors
+///
+/// When the atlas has no clusters, or when the tables are damaged.
+pub fn from_any_clusters_table(
+    atlas: &Atlas,
+    memory: MemoryBudget,
+    work_dir: &Path,
+) -> Result<Memberships, MembershipError> {
     let mut params = SortParams::new(work_dir, memory);
     params.expected_records = Some(atlas.table(&TableName::Clusters)?.rows);
     let mut sorter = Sorter::new(params)?;

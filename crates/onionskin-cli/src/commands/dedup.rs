@@ -44,8 +44,9 @@ pub(crate) struct DedupArgs {
     /// Lines of JSON get the keys `dup_cluster`, `dup_size`, `dup_of` and `dup_resemblance` at
     /// their end, rows of Parquet get columns of these names. `dup_of` is the id of the document
     /// that would stay, else its address, else `doc:` and its number; null for that document
-    /// itself. Documents in no cluster get no keys, and nulls. Copies in WARC files get `metadata`
-    /// records.
+    /// itself. Documents in no cluster get no keys, and nulls. An earlier annotation is replaced.
+    /// Copies in WARC files get `metadata` records. This works with transitive clusters too, and
+    /// then nothing is listed as removed.
     #[arg(long)]
     pub annotate: bool,
     /// Write Dolma attributes of this name for inputs of JSON lines.
@@ -126,7 +127,7 @@ fn params(args: &DedupArgs) -> anyhow::Result<DedupParams> {
 
 /// The summary for people.
 fn describe(summary: &DedupSummary, params: &DedupParams) -> String {
-    let mut decided = table(&["", "documents", "payload"]);
+    let mut decided = table(&["", "documents", "words", "payload"]);
     for (name, tally) in [
         ("kept", summary.kept),
         ("removed", summary.removed),
@@ -135,7 +136,8 @@ fn describe(summary: &DedupSummary, params: &DedupParams) -> String {
         ("  on the same site", summary.removed_same_site),
         ("  on another site", summary.removed_cross_site),
     ] {
-        decided.add_row([name.to_owned(), grouped(tally.documents), bytes(tally.bytes)]);
+        let numbers = [grouped(tally.documents), grouped(tally.tokens), bytes(tally.bytes)];
+        decided.add_row([[name.to_owned()].as_slice(), &numbers].concat());
     }
     let mut text = format!("{decided}\n{} clusters", grouped(summary.clusters));
     if summary.kept_for_payload > 0 {
@@ -175,6 +177,10 @@ fn describe(summary: &DedupSummary, params: &DedupParams) -> String {
             if count > 0 {
                 let _ = write!(text, "; {} {what}", grouped(count));
             }
+        }
+        if summary.removed_records > 0 {
+            let left_out = bytes(summary.removed_record_bytes);
+            let _ = write!(text, "; {left_out} left out, counted before compression");
         }
         text.push('\n');
     }

@@ -18,6 +18,8 @@ fn records_stay_as_they_are_and_the_header_too() {
     bench.atlas(&[near(0, &[(1, 0.9), (4, 0.8)])]);
     let summary = bench.dedup(with_csv).unwrap();
     assert_eq!((summary.removed_records, summary.other_records), (2, 1));
+    let removed = "2,\"a \"\"rose\"\",\nwith lines\",http://a.example/\r\n\"a\trose\"\t6\n";
+    assert_eq!(summary.removed_record_bytes, removed.len() as u64);
     assert_eq!(bench.out_text("shards/a.csv"), "\u{feff}id,text,url\r\n1,a rose,\r\n\r\n3,short\r\n4,last,");
     assert_eq!(gunzip(&bench.out("shards/b.tsv.gz")), b"text\tid\na rose\t5\n");
 }

@@ -86,6 +86,7 @@ proptest! {
             doc += u32::from(counts);
         }
 
+        let size = text.len();
         let bench = Bench::new();
         let (name, bytes) = match packing {
             1 => ("a.jsonl.gz", gzip(text.as_bytes())),
@@ -101,6 +102,7 @@ proptest! {
             2 => zstd::decode_all(copy.as_slice()).unwrap(),
             _ => copy,
         };
+        prop_assert_eq!(summary.removed_record_bytes, (size - expected.len()) as u64);
         prop_assert_eq!(String::from_utf8(copy).unwrap(), expected);
         prop_assert_eq!((summary.removed_records, summary.other_records), (removed.len() as u64, others));
     }
@@ -133,6 +135,39 @@ fn annotated_lines_say_more_and_are_otherwise_the_same() {
 {\"url\":\"http://a.example/\",\"text\":\"alone\"}
 {\"text\":\"another \\\"rose\\\" }\",\"dup_cluster\":0,\"dup_size\":3,\"dup_of\":\"a\",\"dup_resemblance\":0.5}";
     assert_eq!(copy, expected);
+}
+
+/// Other clusters, of a file that was annotated before: as if it had not been.
+#[test]
+fn a_second_annotation_replaces_the_first() {
+    let annotated = |bench: &Bench| {
+        bench.dedup(|params| params.copying = Copying::Annotate).unwrap();
+        gunzip(&bench.out("shards/documents/x/a.jsonl.gz"))
+    };
+    let (bench, again) = (roses(), Bench::new());
+    again.write("in/documents/x/a.jsonl.gz", gzip(&annotated(&bench)));
+    for clusters in [near(0, &[(1, 0.875), (3, 0.5)]), near(3, &[(2, 0.625)])] {
+        let made = [&bench, &again].map(|bench| {
+            bench.clear();
+            bench.atlas(&[clusters.clone()]);
+            annotated(bench)
+        });
+        assert_eq!(String::from_utf8_lossy(&made[1]), String::from_utf8_lossy(&made[0]));
+    }
+    // No cluster at all: what comes back is the original.
+    again.clear();
+    again.atlas(&[]);
+    assert_eq!(annotated(&again), LINES.as_bytes());
+}
+
+#[test]
+fn what_only_looks_like_an_annotation_stays() {
+    let bench = Bench::new();
+    let lines = "{\"text\":\"a\",\"of\":{\"dup_of\":1}}\n{\"dup_of\":\n{\"dup_of\":1,\"text\":nothing}\n";
+    bench.write("in/a.jsonl", lines);
+    bench.atlas(&[]);
+    bench.dedup(|params| params.copying = Copying::Annotate).unwrap();
+    assert_eq!(bench.out_text("shards/a.jsonl"), lines);
 }
 
 #[test]

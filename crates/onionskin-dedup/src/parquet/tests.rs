@@ -110,14 +110,53 @@ fn annotated_rows_have_four_columns_more() {
     let notes = metadata.file_metadata().key_value_metadata().unwrap();
     assert!(notes.iter().all(|pair| pair.key != HUGGING_FACE), "its list of columns is not true any more");
 
-    // Once is enough.
+    // A second annotation replaces the first: the file is the one made from the original.
     let again = Bench::new();
     std::fs::create_dir_all(again.path("in")).unwrap();
     std::fs::copy(bench.path("out/shards/a.parquet"), again.path("in/a.parquet")).unwrap();
-    again.atlas(&[near(1, &[(0, 0.75)])]);
-    let error = again.dedup(|params| params.copying = Copying::Annotate).unwrap_err().to_string();
-    assert!(error.contains("has a column dup_cluster already"), "{error}");
-    assert!(!again.path("out").exists());
+    for clusters in [near(1, &[(0, 0.75), (2, 0.5), (4, 0.25)]), near(3, &[(4, 0.625)])] {
+        again.clear();
+        again.atlas(&[clusters.clone()]);
+        again.dedup(|params| params.copying = Copying::Annotate).unwrap();
+        bench.clear();
+        bench.atlas(&[clusters]);
+        bench.dedup(|params| params.copying = Copying::Annotate).unwrap();
+        assert!(again.out("shards/a.parquet") == bench.out("shards/a.parquet"));
+    }
+    let (_, found) = read(&again);
+    assert_eq!(found.num_columns(), 9);
+    assert_eq!(found.column_by_name("dup_cluster").unwrap().null_count(), 4);
+}
+
+/// The number for files without a plain size, against the sizes that the footers state.
+#[test]
+fn what_left_a_file_is_told_in_bytes_before_compression() {
+    let bench = Bench::new();
+    let texts: Vec<String> = (0..60_u32).map(|n| format!("{n} {}", "x".repeat(n as usize * 97))).collect();
+    let text: ArrayRef = Arc::new(StringArray::from(texts.clone()));
+    write(&bench, &RecordBatch::try_from_iter([("text", text)]).unwrap().slice(0, 6));
+    let file = File::create(bench.path("in/b.parquet")).unwrap();
+    let text: ArrayRef = Arc::new(StringArray::from(texts));
+    let batch = RecordBatch::try_from_iter([("text", text)]).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+    for from in [0, 20, 40] {
+        writer.write(&batch.slice(from, 20)).unwrap();
+        writer.flush().unwrap();
+    }
+    writer.close().unwrap();
+    // Documents 6 to 65 are the second file; of its row groups the first stays and the last goes.
+    let removed: Vec<(u32, f64)> = (30..66).map(|doc| (doc, 0.9)).collect();
+    bench.atlas(&[near(0, &removed)]);
+    let summary = bench.dedup(|_| {}).unwrap();
+    let size = |path: std::path::PathBuf| {
+        let file = File::open(path).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+        uncompressed(reader.metadata().row_groups())
+    };
+    let naive = size(bench.path("in/b.parquet")) - size(bench.path("out/shards/b.parquet"));
+    assert_eq!(summary.removed_record_bytes, naive);
+    let values: u64 = (24..60).map(|n| n * 97).sum();
+    assert!(naive > values && naive < values + values / 10, "{naive} of {values}");
 }
 
 #[test]

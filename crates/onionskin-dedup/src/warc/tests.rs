@@ -105,6 +105,10 @@ fn exact_copies_become_revisits_and_near_ones_get_a_note() {
         assert_eq!(copy[to..], bytes[from..], "{name}");
 
         let revisit = &after[2];
+        let naive = before[2].block.len() - revisit.block.len();
+        assert_eq!(summary.removed_record_bytes, naive as u64, "{name}");
+        let page = "<html><body><p>a rose is a rose is a rose and nothing else</p></body></html>";
+        assert_eq!(naive, page.len(), "{name}");
         let original = before[1].record_id().unwrap();
         let get = |field: &str| revisit.headers.get(field);
         assert_eq!(

@@ -296,7 +296,7 @@ def dedup(
     """Lists what is kept and what is removed, and copies the inputs without the copies in them.
 
     `shards` are the formats whose inputs are copied: jsonl and parquet by default. `annotate=True` removes nothing and says of every document in a
-    cluster that it is in one. With `dry_run=True` nothing is written and `output` is not needed.
+    cluster that it is in one, instead of what an earlier annotation said. With `dry_run=True` nothing is written and `output` is not needed.
 
     >>> from onionskin.testing import small_atlas
     >>> summary = dedup(small_atlas(similar=True), dry_run=True)

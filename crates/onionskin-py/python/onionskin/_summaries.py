@@ -319,9 +319,10 @@ class RunSummary(_Summary):
 
 @dataclasses.dataclass(frozen=True)
 class Tally(_Summary):
-    """Documents, and bytes of their payloads."""
+    """Documents, words of their texts, and bytes of their payloads."""
 
     documents: int
+    tokens: int
     bytes: int
 
 
@@ -352,6 +353,7 @@ class DedupSummary(_Summary):
     input_bytes: int
     output_bytes: int
     removed_records: int
+    removed_record_bytes: int
     annotated: int
     other_records: int
     revisits: int
