@@ -382,6 +382,28 @@ pub fn explain(params: &ExplainParams) -> Result<Explanation, ExplainError> {
     })
 }
 
+/// A document and the cluster it is in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DocumentExplanation {
+    /// The document.
+    pub document: DocumentFacts,
+    /// Whether the atlas has clusters.
+    pub has_clusters: bool,
+    /// Its row of `clusters`, where it is in one.
+    pub cluster: Option<ClusterRow>,
+}
+
+/// Finds a document and its cluster.
+pub fn explain_document(atlas: &Atlas, name: &DocRef) -> Result<DocumentExplanation, ExplainError> {
+    let (doc, same_name) = find::find_documents(atlas, std::slice::from_ref(name))?[0];
+    let [cluster, _] = numbers::clusters(atlas, [doc, doc])?;
+    Ok(DocumentExplanation {
+        document: document_facts(atlas, doc, same_name)?,
+        has_clusters: atlas.has(&TableName::Clusters),
+        cluster,
+    })
+}
+
 fn payload_equal(a: &DocumentFacts, b: &DocumentFacts, texts: &Result<Texts, TextError>) -> Option<bool> {
     match (a.payload_sha1, b.payload_sha1) {
         (Some(a), Some(b)) => Some(a == b),

@@ -9,7 +9,10 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::ValueHint;
-use onionskin::explain::{DocumentFacts, Numbers, Texts, explain_cluster};
+use onionskin::explain::{
+    DocRef, DocumentExplanation, DocumentFacts, DocumentFields, Numbers, Texts, explain_cluster,
+    explain_document,
+};
 use onionskin::{ExplainError, ExplainParams, Explanation, explain};
 use onionskin_core::ClusterId;
 use onionskin_store::Atlas;
@@ -29,7 +32,8 @@ pub(crate) struct ExplainArgs {
     /// The folder of the atlas.
     #[arg(value_hint = ValueHint::DirPath)]
     pub atlas: PathBuf,
-    /// A document: number, address or id. Or `cluster:N` or `collection:N`, alone.
+    /// A document: number, URL or id. Alone, it is shown with its cluster; so are `cluster:N` and
+    /// `collection:N`.
     pub a: String,
     /// Another document.
     pub b: Option<String>,
@@ -63,11 +67,7 @@ pub(crate) fn run(args: &ExplainArgs, global: &Global) -> anyhow::Result<Exit> {
             cluster(args, number, global)
         }
         (_, Some(b)) => documents(args, b, global),
-        (None, None) => {
-            anyhow::bail!(
-                "explain takes two documents, one cluster as in cluster:3, or one collection as in collection:0"
-            )
-        }
+        (None, None) => document(args, global),
     };
     answered(result)
 }
@@ -111,10 +111,7 @@ fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()>
     };
     let explained = explain(&params)?;
     for (facts, name) in [(&explained.a, &params.a), (&explained.b, &params.b)] {
-        if facts.same_name > 1 && !global.quiet {
-            let n = grouped(facts.same_name);
-            say(&format!("note: {n} documents are called {name}; this is the first, doc:{}", facts.doc));
-        }
+        note_same_name(facts, name, global);
     }
     if global.json {
         if args.no_text {
@@ -144,6 +141,35 @@ fn documents(args: &ExplainArgs, b: &str, global: &Global) -> anyhow::Result<()>
     Ok(())
 }
 
+/// Others may have the name that a document was called by.
+fn note_same_name(facts: &DocumentFacts, name: &DocRef, global: &Global) {
+    if facts.same_name > 1 && !global.quiet {
+        let n = grouped(facts.same_name);
+        say(&format!("note: {n} documents are called {name}; this is the first, doc:{}", facts.doc));
+    }
+}
+
+/// One document and the members of its cluster.
+fn document(args: &ExplainArgs, global: &Global) -> anyhow::Result<()> {
+    let atlas = Atlas::open(&args.atlas)?;
+    let name: DocRef = args.a.parse()?;
+    let DocumentExplanation { document, has_clusters, cluster: row } = explain_document(&atlas, &name)?;
+    note_same_name(&document, &name, global);
+    if global.json {
+        print_tagged("document", &DocumentFields::from(&document))?;
+    } else {
+        let mut text = String::new();
+        describe_document(&mut text, "", &document);
+        match row {
+            Some(row) => text.push_str(&format!("   cluster  {}\n\n", membership(Some(&row)))),
+            None if has_clusters => text.push_str("   cluster  none: no other document is similar\n"),
+            None => text.push_str("   cluster  not known: `onionskin similar` finds clusters\n"),
+        }
+        print(&text)?;
+    }
+    row.map_or(Ok(()), |row| cluster(args, row.cluster, global))
+}
+
 /// An error and what is behind it.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
@@ -165,7 +191,7 @@ fn clean(text: &str) -> String {
 /// The numbers, for people.
 fn describe(explained: &Explanation) -> String {
     let mut text = String::new();
-    for (name, facts) in [("A", &explained.a), ("B", &explained.b)] {
+    for (name, facts) in [("A  ", &explained.a), ("B  ", &explained.b)] {
         describe_document(&mut text, name, facts);
     }
     let mut counts = table(&["chunks", "in A", "in B", "shared", "resemblance", "of A in B", "of B in A"]);
@@ -230,7 +256,7 @@ fn describe(explained: &Explanation) -> String {
 
 fn describe_document(text: &mut String, name: &str, facts: &DocumentFacts) {
     let address = facts.url.as_deref().or(facts.id.as_deref()).map(clean).unwrap_or_default();
-    let _ = writeln!(text, "{name}  doc:{}  {address}", facts.doc);
+    let _ = writeln!(text, "{name}doc:{}  {address}", facts.doc);
     let mut row = |label: &str, value: &str| {
         let _ = writeln!(text, "   {label:8} {}", clean(value));
     };

@@ -113,7 +113,7 @@ fn who_is_not_there_is_a_clear_no() {
     check(&["explain", "atlas", "cluster:9"], 1, "there is no cluster 9; there are 1");
     check(&["explain", "atlas", "doc:x", "1"], 2, "not the number of a document");
     check(&["explain", "atlas", "cluster:x"], 2, "not the number of a cluster");
-    check(&["explain", "atlas", "1"], 2, "two documents");
+    check(&["explain", "atlas", "doc:77"], 1, "no document is called doc:77; there are 4");
     check(&["explain", "nowhere", "1", "2"], 2, "nowhere");
 }
 
@@ -139,6 +139,32 @@ fn without_the_input_the_numbers_remain() {
         assert!(outcome.stdout.contains("word58"), "{}", outcome.stdout);
         assert!(outcome.stderr.contains("doc:0 has another text now"), "{}", outcome.stderr);
     }
+}
+
+#[test]
+fn one_document_and_its_cluster() {
+    let dir = atlas();
+    let outcome = dir.run(&["explain", "atlas", "http://b.example/page/"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let cluster = dir.run(&["explain", "atlas", "cluster:0"]).stdout;
+    let (document, members) = outcome.stdout.split_once("\n\n").unwrap();
+    assert_eq!(members, cluster);
+    assert!(document.starts_with("doc:1  http://b.example/page/\n   id       two\n"), "{document}");
+    assert!(document.ends_with("   cluster  0, near, 0.9420 to the centre"), "{document}");
+    let alone = dir.run(&["explain", "atlas", "id:three"]);
+    assert!(alone.stdout.ends_with("   cluster  none: no other document is similar\n"), "{}", alone.stdout);
+
+    let types = |name: &str| -> Vec<String> {
+        let text = dir.run(&["explain", "atlas", name, "--json"]).stdout;
+        let objects = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        objects.map(|object| object["type"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(types("0"), ["document", "member", "member", "cluster"]);
+    assert_eq!(types("2"), ["document"]);
+
+    assert_eq!(dir.run(&["scan", "in.jsonl", "-o", "scanned"]).code, 0);
+    let unknown = dir.run(&["explain", "scanned", "0"]).stdout;
+    assert!(unknown.contains("not known: `onionskin similar`"), "{unknown}");
 }
 
 #[test]
