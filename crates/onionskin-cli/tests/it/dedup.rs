@@ -129,6 +129,118 @@ fn attributes_and_annotations() {
         (3, &json!("1"), &json!(2))
     );
     assert_eq!(annotated[1].get("dup_cluster"), None);
+
+    // The annotated file, annotated again after its first line has become unique.
+    let notes = std::fs::read_to_string(dir.path("notes/shards/a.jsonl")).unwrap();
+    dir.write("again/a.jsonl", notes.replacen("a rose is", "a lily is", 1));
+    assert_eq!(dir.run(&["scan", "again", "-o", "atlas2"]).code, 0);
+    cluster(&dir.path("atlas2"), "centred");
+    assert_eq!(dir.run(&["dedup", "atlas2", "-o", "unique", "--annotate"]).code, 0);
+    let expected = [line(1, "a lily is a rose"), line(2, "something else"), line(3, "A rose is a rose.")];
+    assert_eq!(std::fs::read_to_string(dir.path("unique/shards/a.jsonl")).unwrap(), expected.concat());
+    dir.write("again/a.jsonl", notes.clone());
+    assert_eq!(dir.run(&["scan", "again", "-o", "atlas3"]).code, 0);
+    cluster(&dir.path("atlas3"), "centred");
+    assert_eq!(dir.run(&["dedup", "atlas3", "-o", "same", "--annotate"]).code, 0);
+    assert_eq!(std::fs::read_to_string(dir.path("same/shards/a.jsonl")).unwrap(), notes);
+}
+
+#[test]
+fn transitive_clusters_can_be_annotated() {
+    let dir = roses("transitive");
+    let outcome = dir.run(&["dedup", "atlas", "-o", "out"]);
+    assert_eq!(outcome.code, 2);
+    assert!(
+        outcome.stderr.contains("transitive") && outcome.stderr.contains("--annotate"),
+        "{}",
+        outcome.stderr
+    );
+    let summary = dir.json(&["dedup", "atlas", "-o", "out", "--annotate"]);
+    assert_eq!((&summary["annotated"], &summary["removed"]["documents"]), (&json!(2), &json!(0)));
+    assert_eq!(lines(&dir, "out/shards/a.jsonl")[2]["dup_of"], "1");
+    assert_eq!((lines(&dir, "out/kept.jsonl").len(), lines(&dir, "out/removed.jsonl").len()), (3, 0));
+}
+
+#[test]
+fn a_rule_that_cannot_apply_is_an_error() {
+    let dir = roses("centred");
+    let check = |rule: &str, wanted: &[&str]| {
+        for arguments in [["dedup", "atlas", "--dry-run"], ["similar", "atlas", "--no-recall"]] {
+            let outcome = dir.run(&[arguments.as_slice(), &["--keep", rule]].concat());
+            assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{arguments:?}");
+            for wanted in [wanted, &["\nhint: "]].concat() {
+                assert!(outcome.stderr.contains(wanted), "{rule}: {}", outcome.stderr);
+            }
+        }
+    };
+    check("earliest", &["the date of a fetch", "none of the 3 documents"]);
+    check("most-linked", &["links", "none of the 3 documents"]);
+    check("prefer:a.jsonl", &["\"a.jsonl\"", "1 inputs (in/a.jsonl) and 1 hosts (a.example)"]);
+    check("prefer:a.example,b.example", &["\"b.example\", but no input"]);
+    for rule in
+        ["first", "smallest", "longest", "prefer:a.example", "prefer:in/", "prefer:http://a.example/3"]
+    {
+        let summary = dir.json(&["dedup", "atlas", "--dry-run", "--keep", rule]);
+        assert_eq!(summary["removed"]["documents"], 1, "{rule}");
+    }
+}
+
+#[test]
+fn paths_keep_their_partitions_and_never_collide() {
+    let dir = Dir::new();
+    dir.write("web/date=2024/lang=en/a.jsonl", line(1, "a rose is a rose"));
+    let scanned = dir.run(&["scan", "web", "-o", "atlas"]);
+    assert_eq!(scanned.code, 0, "{}", scanned.stderr);
+    cluster(&dir.path("atlas"), "centred");
+    assert_eq!(dir.run(&["dedup", "atlas", "-o", "one"]).code, 0);
+    let names: Vec<String> = files(&dir.path("one/shards")).into_keys().collect();
+    assert_eq!(names, ["date=2024/lang=en/a.jsonl"]);
+
+    // One path below two places.
+    dir.write("here/web/a.jsonl", line(1, "a rose is a rose"));
+    dir.write("web/a.jsonl", line(2, "something else"));
+    for (nth, second) in ["here/../web/a.jsonl", "./web/a.jsonl"].into_iter().enumerate() {
+        let (atlas, out) = (format!("atlas{nth}"), format!("out{nth}"));
+        let first = if nth == 0 { "here/web/a.jsonl" } else { "web/a.jsonl" };
+        let scanned = dir.run(&["scan", first, second, "-o", &atlas]);
+        assert_eq!(scanned.code, 0, "{}", scanned.stderr);
+        cluster(&dir.path(&atlas), "centred");
+        let outcome = dir.run(&["dedup", &atlas, "-o", &out]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let names: Vec<String> = files(&dir.path(&format!("{out}/shards"))).into_keys().collect();
+        assert_eq!(names, ["a-2.jsonl", "a.jsonl"]);
+    }
+}
+
+/// What a data card says, against sizes and words that are counted here.
+#[test]
+fn words_and_bytes_that_left_the_files() {
+    let dir = Dir::new();
+    let texts = ["a rose is a rose", "something else", "A rose is, a rose.", "a lily"];
+    let input: Vec<String> = (1..).zip(texts).map(|(id, text)| line(id, text)).collect();
+    dir.write("in/a.jsonl", input.concat());
+    dir.write("in/b.csv", format!("id,text\r\n9,\"{}\"\r\n", texts[0]));
+    assert_eq!(dir.run(&["scan", "in", "-o", "atlas"]).code, 0);
+    cluster(&dir.path("atlas"), "centred");
+    let summary = dir.json(&["dedup", "atlas", "-o", "out", "--shards", "all"]);
+    let size = |folder: &str| files(&dir.path(folder)).values().map(Vec::len).sum::<usize>();
+    let naive = size("in") - size("out/shards");
+    assert!(naive > input[2].len());
+    assert_eq!(summary["removed_record_bytes"], naive);
+    assert_eq!(
+        (&summary["kept"]["tokens"], &summary["removed"]["tokens"]),
+        (&json!(5 + 2 + 2), &json!(5 + 5))
+    );
+    let manifest = &json_of(&dir, "out/dedup.json");
+    for key in ["kept", "removed", "removed_record_bytes"] {
+        assert_eq!(manifest[key], summary[key], "{key}");
+    }
+    let shown = dir.run(&["dedup", "atlas", "-o", "out2", "--shards", "all"]).stdout;
+    assert!(shown.contains("┆ words") && shown.contains(&format!("{naive} B left out")), "{shown}");
+}
+
+fn json_of(dir: &Dir, name: &str) -> Value {
+    serde_json::from_slice(&std::fs::read(dir.path(name)).unwrap()).unwrap()
 }
 
 #[test]
