@@ -308,8 +308,9 @@ pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<Simila
     Ok(done.state.summary(&job, done.usage))
 }
 
-/// Opens the atlas and checks that the survivor rule fits it. Chunks of all documents are made first if the search compares them and the
-/// atlas does not have them. For candidates alone, a few texts are read again instead.
+/// Opens the atlas and checks that the survivor rule fits it. Chunks of all documents are made
+/// first if the search compares them and the atlas does not have them. For candidates alone, a few
+/// texts are read again instead.
 fn with_chunks(params: &SimilarParams, progress: &dyn Progress) -> Result<Atlas, SimilarError> {
     let atlas = Atlas::open(&params.atlas)?;
     params.survivor.check(&atlas)?;

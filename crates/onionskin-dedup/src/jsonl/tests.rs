@@ -149,7 +149,7 @@ fn a_second_annotation_replaces_the_first() {
     for clusters in [near(0, &[(1, 0.875), (3, 0.5)]), near(3, &[(2, 0.625)])] {
         let made = [&bench, &again].map(|bench| {
             bench.clear();
-            bench.atlas(&[clusters.clone()]);
+            bench.atlas(std::slice::from_ref(&clusters));
             annotated(bench)
         });
         assert_eq!(String::from_utf8_lossy(&made[1]), String::from_utf8_lossy(&made[0]));

@@ -116,7 +116,7 @@ fn annotated_rows_have_four_columns_more() {
     std::fs::copy(bench.path("out/shards/a.parquet"), again.path("in/a.parquet")).unwrap();
     for clusters in [near(1, &[(0, 0.75), (2, 0.5), (4, 0.25)]), near(3, &[(4, 0.625)])] {
         again.clear();
-        again.atlas(&[clusters.clone()]);
+        again.atlas(std::slice::from_ref(&clusters));
         again.dedup(|params| params.copying = Copying::Annotate).unwrap();
         bench.clear();
         bench.atlas(&[clusters]);
