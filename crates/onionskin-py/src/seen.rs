@@ -113,6 +113,13 @@ impl Verdict {
         self.answer.of.as_ref().map(|of| of.resemblance)
     }
 
+    /// What the resemblance was found by: `exact`, `sketch` or `features`.
+    #[getter]
+    fn method(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let Some(of) = &self.answer.of else { return Ok(None) };
+        serialized(py, &of.method)?.extract().map(Some)
+    }
+
     /// Features in common with that document.
     #[getter]
     fn shared(&self) -> usize {
@@ -217,7 +224,7 @@ pub(crate) struct SeenIndex {
 #[pymethods]
 impl SeenIndex {
     #[new]
-    #[pyo3(signature = (path, *, create, scratch, recipe, seed, names, threshold, memory, threads))]
+    #[pyo3(signature = (path, *, create, scratch, recipe, seed, names, sketches, threshold, memory, threads))]
     #[expect(clippy::too_many_arguments, reason = "the class in Python has them as keywords")]
     fn new(
         py: Python<'_>,
@@ -227,6 +234,7 @@ impl SeenIndex {
         recipe: Option<&Bound<'_, PyAny>>,
         seed: Option<u64>,
         names: Option<bool>,
+        sketches: Option<bool>,
         threshold: Option<f64>,
         memory: &str,
         threads: Option<usize>,
@@ -238,7 +246,8 @@ impl SeenIndex {
             options.storage = Arc::new(Scratch);
         }
         let recipe = recipe.map(|recipe| recipe_of(Some(recipe), RECIPE)).transpose()?;
-        let wanted = Wanted { recipe, seed, names, sketches: threshold.is_some() };
+        let sketches = sketches.or(threshold.map(|_| true));
+        let wanted = Wanted { recipe, seed, names, sketches, threshold };
         let seen = py.detach(|| match create {
             true => wanted.open_or_create(&path, None, options),
             false => wanted.open(&path, options),
@@ -248,6 +257,7 @@ impl SeenIndex {
         let documents = seen.stats().documents;
         let intake = Intake::new(seen.into(), crate::texts::threads(threads)?);
         let inner = Inner { intake, lines: LineReader::default(), documents, uncommitted: 0 };
+        let threshold = threshold.or(params.threshold);
         Ok(SeenIndex { inner: Mutex::new(Some(inner)), params, threshold })
     }
 
@@ -269,6 +279,11 @@ impl SeenIndex {
     #[getter]
     fn sketches(&self) -> bool {
         self.params.sketches
+    }
+
+    #[getter]
+    fn threshold(&self) -> Option<f64> {
+        self.threshold.map(Threshold::get)
     }
 
     /// Documents that are added and not removed.
@@ -437,7 +452,11 @@ fn not_opened(error: OpenError) -> PyErr {
             let kind = if names { "str" } else { "int" };
             value_error(format!("the ids of this index are {kind}; say ids={kind}"))
         }
-        OpenError::NoSketches(_) => value_error(format!("{error}; it was made without threshold=")),
+        OpenError::Sketches { sketches: false, .. } => {
+            value_error(format!("{error}; it was made with sketches=False"))
+        }
+        OpenError::Sketches { .. } => value_error(format!("{error}; sketches=False is for new ones")),
+        OpenError::Threshold(error) => value_error(error),
         OpenError::Seen(error) => refused(error),
         other => failed(other),
     }

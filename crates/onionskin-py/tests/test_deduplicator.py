@@ -29,12 +29,12 @@ def test_copies_are_told_apart() -> None:
         exact = seen.add(" ".join(words).upper() + "!", id="exact")
         assert exact.is_exact and not exact.is_near and exact.like_id == "first" and exact.resemblance == 1.0
         like = seen.add_if_new(" ".join(near), id="near")
-        assert like.is_near and not like.added and like.like_id == "first" and like.shared >= 2
+        assert like.is_near and not like.added and like.like_id == "first" and like.method == "sketch"
         assert seen.check(" ".join(far)).is_new
         empty = seen.add(" ...", id="empty")
         assert empty.is_empty and not empty.added and not empty.is_new
         assert len(seen) == 2
-        assert exact.to_dict() == {"name": "exact", "status": "exact", "added": True, "of": {"name": "first", "shared": 6, "features": 6, "resemblance": 1.0}}
+        assert exact.to_dict() == {"name": "exact", "status": "exact", "added": True, "of": {"name": "first", "shared": 10, "features": 10, "resemblance": 1.0, "method": "exact"}}
 
 
 def test_a_batch_is_as_one_at_a_time(texts: list[str]) -> None:
@@ -64,8 +64,10 @@ def test_a_threshold_decides(tmp_path: Path) -> None:
                 truth = onionskin.resemblance(" ".join(words), " ".join(other))
                 if abs(truth - threshold) > 0.15:
                     assert seen.check(" ".join(other)).is_near == (truth > threshold), (threshold, truth)
-    with Deduplicator(tmp_path / "plain") as seen:
-        pass
+    with Deduplicator(tmp_path / "plain", sketches=False) as seen:
+        assert seen.threshold is None
+    with Deduplicator() as seen:
+        assert seen.threshold == 0.9
     with pytest.raises(ValueError, match="keeps no sketches"):
         Deduplicator(tmp_path / "plain", threshold=0.9)
     with pytest.raises(ValueError, match="above 0 and at most 1"):
@@ -121,7 +123,7 @@ def test_mistakes() -> None:
     with pytest.raises(TypeError, match="ids of this index are str"):
         seen.add("a b c", id=3)
     with pytest.raises(ValueError, match="no features"):
-        Deduplicator(recipe="w4-rabin64-t5")
+        Deduplicator(recipe="w4-rabin64-b5")
     with pytest.raises(ValueError, match='unknown mode "add_unless_new"; known: check, add, add-if-new'):
         seen.answer([{"text": "a b c"}], "add_unless_new")
     with pytest.raises(ValueError, match="unknown mode"):

@@ -24,7 +24,7 @@ from onionskin import Deduplicator
 
 TABLE = Path(__file__).parents[3] / "tests" / "seen_requests.jsonl"
 TOKEN = "a-token-that-nobody-guesses"
-INDEXES = {"names": [], "numbers": ["--numeric-ids"], "sketches": ["--sketches"]}
+INDEXES = {"names": ["--no-sketches"], "numbers": ["--numeric-ids", "--no-sketches"], "sketches": ["--threshold", "0.9"]}
 EDGES = ["program", "server", "python"]
 
 pytestmark = pytest.mark.skipif("ONIONSKIN" not in os.environ, reason="ONIONSKIN does not name the program")

@@ -5,13 +5,15 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use onionskin_core::{FeatureFilter, Recipe};
+use onionskin_core::feature::least_agreement;
+use onionskin_core::{FeatureFilter, Recipe, SketchScheme};
 use onionskin_store::IoError;
 use onionskin_store::storage::Storage;
 
 use crate::acknowledged;
 use crate::error::SeenError;
-use crate::run::RunMeta;
+use crate::intake::Threshold;
+use crate::run::{DOCUMENT_BYTES, POSTING as POSTING_BYTES, RunMeta};
 use crate::wal;
 
 pub(crate) const FILE: &str = "catalogue";
@@ -21,12 +23,19 @@ pub(crate) const MAGIC: &str = "onionskin-seen";
 const VERSION: u32 = 1;
 /// Of an index with sketches, so that older programs say what they lack. Others stay as they were.
 const VERSION_SKETCHES: u32 = 2;
+/// Of an index with a filter or a threshold of its own.
+const VERSION_FILTER: u32 = 3;
+
+/// The share of documents at the threshold that the chosen filter may miss.
+const FILTER_MISS: f64 = 0.005;
+/// The share of documents at the threshold whose sketches agree too little to be near.
+const SKETCH_MISS: f64 = 0.004;
 
 /// What an index is of. All of it changes answers, none of it can be changed later.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Params {
-    /// How features are made. Only what decides features is compared; kept sketches and chunks are
-    /// not.
+    /// How minima are made, and features where the filter is that of the recipe. Kept sketches and
+    /// chunks are not part of it.
     pub recipe: Recipe,
     /// The seed of the permutations.
     pub seed: u64,
@@ -34,21 +43,39 @@ pub struct Params {
     pub names: bool,
     /// Postings of one feature that are read at most.
     pub crowd: u32,
-    /// Whether the minima of centres are kept, so that resemblance is estimated from them: four
-    /// bytes each, 336 a centre where there are 84.
+    /// Whether the minima of documents are kept, so that resemblance is estimated from them: four
+    /// bytes each, 336 per document where there are 84.
     pub sketches: bool,
+    /// Which features documents are indexed by. They are made of the minima of the recipe.
+    pub filter: FeatureFilter,
+    /// The resemblance that the index is made for: what is near where a request names none.
+    pub threshold: Option<Threshold>,
 }
 
 impl Params {
     /// Postings of one feature that are read at most, where nothing else is said.
     pub const CROWD: u32 = 256;
 
-    /// For documents with names, or with keys.
+    /// By the recipe's own features, which decide what is near. For documents with names, or with
+    /// keys.
     pub fn new(recipe: &Recipe, seed: u64, names: bool) -> Result<Params, SeenError> {
-        let params =
-            Params { recipe: features_only(recipe), seed, names, crowd: Params::CROWD, sketches: false };
-        params.filter()?;
-        Ok(params)
+        let filter = recipe.scheme().filter().ok_or_else(|| SeenError::NoFeatures(recipe.to_string()))?;
+        let (recipe, crowd) = (recipe.without_kept(), Params::CROWD);
+        Ok(Params { recipe, seed, names, crowd, sketches: false, filter, threshold: None })
+    }
+
+    /// With the filter that finds documents of this resemblance, out of the minima of a recipe, and
+    /// with sketches, which decide what is near.
+    pub fn made_for(
+        threshold: Threshold,
+        recipe: &Recipe,
+        seed: u64,
+        names: bool,
+    ) -> Result<Params, SeenError> {
+        let filter = FeatureFilter::for_threshold(n_minima(recipe), threshold.get(), FILTER_MISS)
+            .ok_or_else(|| SeenError::NoFeatures(recipe.to_string()))?;
+        let (recipe, crowd, threshold) = (recipe.without_kept(), Params::CROWD, Some(threshold));
+        Ok(Params { recipe, seed, names, crowd, sketches: true, filter, threshold })
     }
 
     /// The same with sketches.
@@ -56,20 +83,39 @@ impl Params {
         Params { sketches: true, ..self }
     }
 
-    /// Minima that are kept of a centre: none in an index without sketches.
+    /// Minima that are kept of a document: none in an index without sketches.
     pub fn minima(&self) -> usize {
         if self.sketches { self.recipe.scheme().sketch_len() } else { 0 }
     }
 
-    /// The filter of the recipe.
-    pub fn filter(&self) -> Result<FeatureFilter, SeenError> {
-        self.recipe.scheme().filter().ok_or_else(|| SeenError::NoFeatures(self.recipe.to_string()))
+    /// Whether the features are those of the recipe; else they are made of minima.
+    pub fn has_own_features(&self) -> bool {
+        let own = self.recipe.scheme().filter();
+        own.is_some_and(|own| own.has_features_of(self.filter))
+    }
+
+    /// How many minima agree at least in a document that is near by a threshold: a few documents in
+    /// a thousand exactly at the threshold have fewer.
+    pub fn least_agreement(&self, threshold: f64) -> usize {
+        least_agreement(self.minima(), threshold, SKETCH_MISS)
+    }
+
+    /// The least share of documents that are found, of those with this resemblance to one that is
+    /// indexed, when it is also the threshold.
+    pub fn finds(&self, resemblance: f64) -> f64 {
+        let agree = if self.sketches { 1.0 - SKETCH_MISS } else { 1.0 };
+        agree * self.filter.acceptance(resemblance)
+    }
+
+    /// Bytes on disk at most for a document that is indexed by its features, names left out.
+    pub fn expected_bytes_per_document(&self) -> f64 {
+        DOCUMENT_BYTES + (POSTING_BYTES * self.filter.k() + 4 * self.minima()) as f64
     }
 
     /// An error that names both, when features of another recipe or seed are not those of this
     /// index.
     pub fn ensure_same_features(&self, recipe: &Recipe, seed: u64) -> Result<(), SeenError> {
-        let given = features_only(recipe);
+        let given = recipe.without_kept();
         if given == self.recipe && seed == self.seed {
             return Ok(());
         }
@@ -80,15 +126,16 @@ impl Params {
     }
 }
 
-/// A recipe without what it keeps beside features.
-fn features_only(recipe: &Recipe) -> Recipe {
-    let spelling = recipe.to_string();
-    let features = spelling.split('+').next().unwrap_or_default();
-    features.parse().unwrap_or_else(|_| recipe.clone())
+/// How many minima a recipe makes that features can be made of.
+fn n_minima(recipe: &Recipe) -> usize {
+    match recipe.scheme() {
+        SketchScheme::Bottom(_) => 0,
+        scheme => scheme.sketch_len(),
+    }
 }
 
 /// Which files make up an index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Catalogue {
     pub(crate) params: Params,
     /// Changes of the catalogue so far.
@@ -114,11 +161,19 @@ impl Catalogue {
     }
 
     pub(crate) fn to_text(&self) -> String {
-        let Params { recipe, seed, names, crowd, sketches } = &self.params;
-        let version = if *sketches { VERSION_SKETCHES } else { VERSION };
-        let minima = if *sketches { format!("minima {}\n", self.params.minima()) } else { String::new() };
+        let Params { recipe, seed, names, crowd, sketches, filter, threshold } = &self.params;
+        let minima = format!("minima {}\n", self.params.minima());
+        let of_recipe = recipe.scheme().filter() == Some(*filter) && threshold.is_none();
+        let (version, beside) = match (of_recipe, *sketches) {
+            (true, false) => (VERSION, String::new()),
+            (true, true) => (VERSION_SKETCHES, minima),
+            (false, _) => {
+                let threshold = threshold.map_or_else(|| "none".to_owned(), |at| at.get().to_string());
+                (VERSION_FILTER, format!("{minima}filter {filter}\nthreshold {threshold}\n"))
+            }
+        };
         let mut text = format!(
-            "{MAGIC} {version}\nrecipe {recipe}\nseed {seed}\nnames {}\ncrowd {crowd}\n{minima}generation {}\nnext {}\nwal {}\n",
+            "{MAGIC} {version}\nrecipe {recipe}\nseed {seed}\nnames {}\ncrowd {crowd}\n{beside}generation {}\nnext {}\nwal {}\n",
             u8::from(*names),
             self.generation,
             self.next,
@@ -150,29 +205,36 @@ impl Catalogue {
         if format!("{told:08x}") != crc {
             return Err(damaged("its checksum is wrong"));
         }
-        let sketches = match version.parse::<u32>() {
-            Ok(VERSION) => false,
-            Ok(VERSION_SKETCHES) => true,
+        let version = match version.parse::<u32>() {
+            Ok(version @ VERSION..=VERSION_FILTER) => version,
             Ok(found) => {
-                return Err(SeenError::Version { path: path.to_owned(), found, known: VERSION_SKETCHES });
+                return Err(SeenError::Version { path: path.to_owned(), found, known: VERSION_FILTER });
             }
             Err(_) => return Err(damaged("its version is no number")),
         };
-        Catalogue::parse_lines(body, sketches).ok_or_else(|| damaged("a line is not understood"))
+        Catalogue::parse_lines(body, version).ok_or_else(|| damaged("a line is not understood"))
     }
 
-    fn parse_lines(body: &str, sketches: bool) -> Option<Catalogue> {
+    fn parse_lines(body: &str, version: u32) -> Option<Catalogue> {
         let mut lines = body.lines().skip(1);
         let mut field = |name: &str| lines.next()?.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned);
-        let params = Params {
-            recipe: field("recipe")?.parse().ok()?,
-            seed: field("seed")?.parse().ok()?,
-            names: field("names")? == "1",
-            crowd: field("crowd")?.parse().ok()?,
-            sketches,
+        let recipe: Recipe = field("recipe")?.parse().ok()?;
+        let (seed, names) = (field("seed")?.parse().ok()?, field("names")? == "1");
+        let crowd = field("crowd")?.parse().ok()?;
+        let minima = match version {
+            VERSION => 0,
+            _ => field("minima")?.parse::<usize>().ok()?,
         };
-        params.filter().ok()?;
-        if sketches && field("minima")?.parse::<usize>().ok()? != params.minima() {
+        let (filter, threshold) = match version {
+            VERSION_FILTER => (field("filter")?.parse().ok()?, parse_threshold(&field("threshold")?)?),
+            _ => (recipe.scheme().filter()?, None),
+        };
+        if filter.permutations() > n_minima(&recipe) {
+            return None;
+        }
+        let sketches = if version == VERSION_FILTER { minima > 0 } else { version == VERSION_SKETCHES };
+        let params = Params { recipe, seed, names, crowd, sketches, filter, threshold };
+        if params.minima() != minima {
             return None;
         }
         let minima = params.minima() as u32;
@@ -250,6 +312,11 @@ impl Catalogue {
         storage.sync_dir(dir).map_err(|e| IoError::new("syncing", dir, e))?;
         Ok(())
     }
+}
+
+/// The threshold of a catalogue; the outer `None` for what is none.
+fn parse_threshold(field: &str) -> Option<Option<Threshold>> {
+    if field == "none" { Some(None) } else { field.parse().ok().map(Some) }
 }
 
 /// An error if a directory without a catalogue has files of an index that had one: its catalogue is

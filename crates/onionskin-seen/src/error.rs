@@ -40,7 +40,9 @@ pub enum SeenError {
         given: String,
     },
     /// A recipe without features.
-    #[error("the recipe {0} has no features, which an index is made of; write one such as w4-rabin64-6x14r2")]
+    #[error(
+        "the recipe {0} has no features or minima, which an index is made of; write one such as w4-rabin64-6x14r2"
+    )]
     NoFeatures(String),
     /// There is one already.
     #[error("{} has an index already", .0.display())]

@@ -9,7 +9,7 @@
 //!   (name; text or HTML)                 atlas ──────────▲
 //! ```
 //!
-//! - [`Wanted`] opens an index or creates one with the default recipe.
+//! - [`Wanted`] opens an index, or creates one for a threshold.
 //! - [`Documents`] and [`LineReader`] give [`Incoming`] documents; [`TextFeatures`] makes features
 //!   of them, and [`AtlasDocuments`] reads those that a scan has made.
 //! - [`Request`] is a [`Verb`] and a [`Threshold`]; [`Intake::answer`], [`Seen::answer`] and
@@ -50,6 +50,7 @@ mod documents;
 mod features;
 mod open;
 mod request;
+mod scanned;
 
 pub use answer::{Answer, Damage, IndexStats, MatchAnswer, RemovedName, Status, VerifyAnswer};
 pub use atlas::{AtlasDocument, AtlasDocuments, AtlasDocumentsError, recipe_of};
@@ -57,7 +58,7 @@ pub use documents::{
     Documents, Fields, Incoming, InputError, LineReader, OtherFields, Prepared, place, read_names,
 };
 pub use features::{Features, TextFeatures};
-pub use open::{Index, Intake, OpenError, RECIPE, SEED, Wanted};
+pub use open::{Index, Intake, OpenError, RECIPE, SEED, THRESHOLD, Wanted};
 pub use request::{InvalidThreshold, Request, Threshold, UnknownVerb, Verb};
 
 #[cfg(test)]

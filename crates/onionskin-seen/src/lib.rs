@@ -14,11 +14,14 @@
 //! each: 48 bits of the text's fingerprint, the number of its centre, and the caller's 64-bit key
 //! (or where its name is).
 //!
-//! **Only centres are indexed** by features (Broder 2000, section 3, has no such rule; without it a
-//! page with a million copies has a million entries under each of its features, and every further
-//! copy reads them all). A document that is like one that is there is recorded with that one's
-//! centre and indexed by the fingerprint of its text alone, so that exact copies of it are told as
-//! such.
+//! **The filter** is chosen for the resemblance that an index is made for ([`Params::made_for`]): k
+//! features of s minima, out of those that the recipe makes, that miss at most one document in 200
+//! at the threshold. Candidates that come along are dropped by their sketches. Without a threshold
+//! the features of the recipe decide.
+//!
+//! **Centres** are the documents that are indexed by features: all but exact copies. An exact copy
+//! is recorded with the number of its centre and indexed by the fingerprint of its text alone, so
+//! that a page with a million copies has one entry under each of its features.
 //!
 //! **A posting** is seven bytes. Feature number i of value f has the key
 //! `scramble(f ^ scramble(i + 1))`, cut to 54 bits, which is spread evenly; a run of 2^d documents
@@ -28,16 +31,16 @@
 //! comparisons: 3·10⁻⁹ a feature at ten million documents, and r ≥ 2 must fail at once.
 //!
 //! **Bytes.** A centre with k = 6: 6·7 postings + 18 + 1 to 2 of directory + 0.1 % of checksums =
-//! 61 to 62 bytes; a copy: 25. The log of what is not yet in a run is 77 bytes per document, for at
+//! 61 to 62 bytes; with k = 10 and 84 minima, 427; a copy: 25. The log of what is not yet in a run is 77 bytes per document, for at
 //! most 32 768 of them. Names come on top, as long as they are and two bytes.
 //!
 //! **Passes.** A run is larger than twice all younger runs together, so there are at most log₃ n of
 //! them, and a document is rewritten about log₁.₅ of as many. A check reads one bucket a feature
 //! and run.
 //!
-//! **Sketches** are kept on request, for centres: four bytes a minimum, 336 a document for 84 of
-//! them, in a part of the run that nothing else reads. Resemblance is then the share of minima that
-//! agree ([`Probe::with_sketch`], [`Probe::with_threshold`]).
+//! **Sketches** are kept of centres, unless features are to decide: four bytes per minimum, 336 per
+//! document for 84 of them, in a part of the run that nothing else reads. Resemblance is then the
+//! share of minima that agree ([`Probe::with_sketch`], [`Probe::with_threshold`]).
 //!
 //! **Memory.** The directories, when they fit into a quarter of the budget; blocks of 4 KiB that
 //! were read, up to the budget, without locks where a whole run fits; the table of what is in no
@@ -45,12 +48,12 @@
 //! until the next compaction.
 //!
 //! **Crowds.** Of a feature that has more than [`Params::crowd`] postings the oldest are read, and
-//! no more. A centre that meets such a crowd is indexed by its text too, so that exact copies of it
-//! are found all the same.
+//! no more; as many candidates are compared, those that share most features. A centre that meets
+//! such a crowd is indexed by its text too, so that exact copies of it are found all the same. A
+//! near-duplicate whose features all have crowds is recorded like an exact copy.
 //!
 //! **Removing** a document leaves a tombstone. When a centre goes that has copies, the oldest
-//! living copy inherits its place: the features stay, answers name the heir. Features of copies are
-//! not kept, so an heir is found by what was like the centre.
+//! living copy inherits its place: the features stay, answers name the heir.
 //!
 //! **One writer, many readers.** [`Seen`] holds a lock on the folder; a [`Reader`] sees what the
 //! catalogue and the log hold at the time, and again after [`Reader::refresh`]; a [`SharedReader`]
@@ -77,7 +80,7 @@ pub use error::SeenError;
 pub use intake::{AtlasDocument, AtlasDocuments, AtlasDocumentsError, Features, TextFeatures, recipe_of};
 pub use reader::{Entry, Reader, SharedReader, is_index};
 pub use verify::{Finding, Repair, Verification, repair, verify};
-pub use view::{Match, Probe, Stats};
+pub use view::{Match, Method, Probe, Stats};
 pub use writer::{Document, Options, Outcome, Seen};
 
 #[cfg(test)]

@@ -15,7 +15,9 @@ mod read;
 mod salvage;
 mod write;
 
-pub(crate) use format::{FP_MASK, HEADER, KEY_BITS, LOST_MINIMUM, MOST_POSTINGS, Record, RunMeta};
+pub(crate) use format::{
+    DOCUMENT_BYTES, FP_MASK, HEADER, KEY_BITS, LOST_MINIMUM, MOST_POSTINGS, POSTING, Record, RunMeta,
+};
 pub(crate) use read::{Located, Run};
 pub(crate) use salvage::Salvage;
 pub(crate) use write::{RunPlan, RunWriter};

@@ -34,6 +34,7 @@ fn a_copy_is_told_with_its_name() {
     assert_eq!(seen.add(&near.document(0, "near")).unwrap().doc, Some(2));
     let answer = seen.check(&near.probe()).unwrap().unwrap();
     assert_eq!((answer.doc, answer.name.as_deref(), answer.exact), (2, Some("near"), true));
+    assert!(seen.add(&text.document(0, "again")).unwrap().seen.unwrap().exact);
     seen.close().unwrap();
 
     let mut seen = Seen::open(&at, options(2)).unwrap();
@@ -42,10 +43,10 @@ fn a_copy_is_told_with_its_name() {
     for _ in 0..2 {
         // The heir stands for the centre, before and after compaction.
         let answer = seen.check(&text.probe()).unwrap().unwrap();
-        assert_eq!((answer.name.as_deref(), answer.exact, answer.shared), (Some("near"), false, 6));
+        assert_eq!((answer.name.as_deref(), answer.exact, answer.shared), (Some("again"), true, 6));
         seen.compact().unwrap();
     }
-    assert_eq!(seen.stats().documents, 2);
+    assert_eq!(seen.stats().documents, 3);
     assert_eq!(seen.check(&Text::lone(2, 6).probe()).unwrap().unwrap().name.as_deref(), Some("other"));
 }
 
@@ -100,6 +101,48 @@ fn crowds_are_cut_and_exact_copies_are_found_all_the_same() {
         assert_eq!(seen.check(&near.probe()).unwrap().unwrap().key, 2);
     }
     assert_eq!(answers, [None, None, None]);
+}
+
+/// A near-duplicate is found by its own features, not only by those of what it is like.
+#[test]
+fn what_is_like_a_near_duplicate_is_found() {
+    let dir = fast_dir();
+    let at = dir.path().join("seen");
+    let mut seen = Seen::create(&at, params("w4-rabin64-4x2r2", false), options(2)).unwrap();
+    let text = |fp, features: [u64; 4]| Text { fp, features: features.to_vec(), sketch: vec![] };
+    let chain = [text(1, [1, 2, 3, 4]), text(2, [1, 2, 5, 6]), text(3, [7, 8, 5, 6]), text(4, [7, 8, 9, 9])];
+    for (key, text) in (0..).zip(&chain) {
+        let like = seen.add(&text.document(key, "")).unwrap().seen.map(|found| found.key);
+        assert_eq!(like, key.checked_sub(1));
+        seen.commit().unwrap();
+    }
+    assert_eq!(seen.stats().centres, 4);
+    // An exact copy adds no entry but that of its text.
+    let before = seen.stats().postings;
+    assert_eq!(seen.add(&chain[2].document(9, "")).unwrap().seen.map(|found| found.key), Some(2));
+    assert_eq!((seen.stats().centres, seen.stats().postings), (4, before + 1));
+}
+
+/// Where every feature has a crowd, a near-duplicate has no entry of its own, which nobody would
+/// read; its exact copies are found.
+#[test]
+fn near_duplicates_of_a_crowd_are_recorded_with_it() {
+    let dir = fast_dir();
+    let mut params = params("w4-rabin64-2x2r1", false);
+    params.crowd = 3;
+    let mut seen = Seen::create(&dir.path().join("seen"), params, options(4)).unwrap();
+    for key in 0..20 {
+        seen.add(&Text { fp: 100 + key, features: vec![1, 2], sketch: vec![] }.document(key, "")).unwrap();
+        seen.commit().unwrap();
+    }
+    let stats = seen.stats();
+    // Three with two entries and one of the text where a list was full; the others with the last.
+    assert_eq!((stats.documents, stats.centres, stats.postings), (20, 3, 3 * 2 + 17));
+    for key in 0..20 {
+        let text = Text { fp: 100 + key, features: vec![1, 2], sketch: vec![] };
+        let found = seen.check(&text.probe()).unwrap().unwrap();
+        assert_eq!((found.key, found.exact), (key, true));
+    }
 }
 
 #[test]

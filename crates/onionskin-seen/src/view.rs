@@ -1,10 +1,10 @@
 //! What readers and the writer have in common: runs, the table in memory, tombstones, and how a
 //! document is looked for in them.
 
+use std::cmp::Reverse;
 use std::path::Path;
 use std::sync::Arc;
 
-use onionskin_core::sketch::estimate_resemblance;
 use onionskin_core::{FeatureFilter, scramble};
 use onionskin_store::MemoryBudget;
 use serde::Serialize;
@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::blocks::Room;
 use crate::catalogue::{Catalogue, Params};
 use crate::error::SeenError;
+use crate::intake::Threshold;
 use crate::memtable::Memtable;
 use crate::removed::{NOBODY, Removed};
 use crate::run::{FP_MASK, KEY_BITS, LOST_MINIMUM, Located, Record, Run, RunMeta};
@@ -25,17 +26,18 @@ pub struct Probe<'a> {
     pub text_fp: u64,
     /// k features.
     pub features: &'a [u64],
-    /// k·s minima, for an index with sketches. Others do not look at them.
+    /// The minima of the recipe, for an index with sketches. Others do not look at them.
     pub sketch: &'a [u32],
-    /// Documents whose estimated resemblance is less are not near. With 0, the features decide.
-    /// Needs an index with sketches. Exact copies are told whatever it is.
-    pub threshold: f64,
+    /// Documents whose minima agree less than is to be expected at this resemblance are not near.
+    /// `None` for that of the index; with 0, the features decide. Needs an index with sketches.
+    /// Exact copies are found whatever it is.
+    pub threshold: Option<f64>,
 }
 
 impl<'a> Probe<'a> {
     /// Looks for a text by its fingerprint and features.
     pub fn new(text_fp: u64, features: &'a [u64]) -> Probe<'a> {
-        Probe { text_fp, features, sketch: &[], threshold: 0.0 }
+        Probe { text_fp, features, sketch: &[], threshold: None }
     }
 
     /// With minima, for an index with sketches.
@@ -43,9 +45,9 @@ impl<'a> Probe<'a> {
         Probe { sketch, ..self }
     }
 
-    /// Only documents of this estimated resemblance or more are near.
+    /// Only documents that may have this resemblance are near: see [`Params::least_agreement`].
     pub fn with_threshold(self, threshold: f64) -> Probe<'a> {
-        Probe { threshold, ..self }
+        Probe { threshold: Some(threshold), ..self }
     }
 }
 
@@ -63,11 +65,26 @@ pub struct Match {
     /// Features that agree, of k. In a document that has inherited the place of a removed one: with
     /// that one.
     pub shared: usize,
-    /// The share of minima that agree, in an index with sketches; else what the shared features
-    /// tell of the resemblance. 1 for an exact copy.
+    /// The share of minima that agree, in an index with sketches; else the estimate from the shared
+    /// features. 1 for an exact copy.
     pub resemblance: f64,
+    /// What the resemblance was found by.
+    pub method: Method,
     /// The number of the centre that the document is recorded with.
     pub centre: u32,
+}
+
+/// What a resemblance was found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SeenMethod))]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// The fingerprints of the texts are equal.
+    Exact,
+    /// The share of minima that agree.
+    Sketch,
+    /// The features in common.
+    Features,
 }
 
 /// How large an index is.
@@ -78,7 +95,7 @@ pub struct Stats {
     pub documents: u64,
     /// Of them, removed.
     pub removed: u64,
-    /// Of them, indexed by their features: those that were new when they were added.
+    /// Of them, indexed by their features: all but exact copies.
     pub centres: u64,
     /// Entries of the index.
     pub postings: u64,
@@ -127,6 +144,8 @@ pub(crate) struct Found {
     pub hit: Option<Hit>,
     /// Some feature has a crowd, of which only the oldest were read.
     pub crowded: bool,
+    /// Every feature has one: a document that is added to them would not be read.
+    pub all_crowded: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -135,8 +154,14 @@ pub(crate) struct Hit {
     /// As it is in the records: not its heir.
     pub centre: u32,
     pub shared: usize,
-    pub exact: bool,
     pub resemblance: f64,
+    pub method: Method,
+}
+
+impl Hit {
+    pub(crate) fn is_exact(&self) -> bool {
+        self.method == Method::Exact
+    }
 }
 
 /// See the module.
@@ -144,6 +169,8 @@ pub(crate) struct Hit {
 pub(crate) struct View {
     pub(crate) params: Params,
     pub(crate) filter: FeatureFilter,
+    /// Minima that agree at least by the threshold of the index.
+    least: usize,
     pub(crate) runs: Vec<Arc<Run>>,
     pub(crate) memtable: Memtable,
     pub(crate) memtable_centres: u64,
@@ -177,7 +204,8 @@ impl View {
             None => Removed::default(),
         };
         let view = View {
-            filter: catalogue.params.filter()?,
+            filter: catalogue.params.filter,
+            least: catalogue.params.threshold.map_or(0, |at| catalogue.params.least_agreement(at.get())),
             params: catalogue.params.clone(),
             runs,
             memtable: Memtable::new(catalogue.sealed()),
@@ -234,20 +262,30 @@ impl View {
         Ok(())
     }
 
-    /// Looks for a document. An exact copy is the answer before any near one, then the one that
-    /// resembles it most (shares most features, in an index without sketches), then the oldest.
-    pub(crate) fn find(&self, probe: &Probe<'_>) -> Result<Found, SeenError> {
-        let k = self.filter.k();
+    /// An error for a document that has not what this index compares. Returns how many minima agree
+    /// at least in one that is near.
+    fn ensure_comparable(&self, probe: &Probe<'_>) -> Result<usize, SeenError> {
+        let (k, minima) = (self.filter.k(), self.params.minima());
         if probe.features.len() != k {
             return Err(SeenError::Features { expected: k, found: probe.features.len() });
         }
-        let minima = self.params.minima();
         if minima > 0 && probe.sketch.len() != minima {
             return Err(SeenError::Minima { expected: minima, found: probe.sketch.len() });
         }
-        if minima == 0 && probe.threshold > 0.0 {
-            return Err(SeenError::NoSketches);
+        let own = self.params.threshold.map(Threshold::get);
+        match probe.threshold {
+            None => Ok(self.least),
+            threshold if threshold == own => Ok(self.least),
+            Some(threshold) if threshold <= 0.0 => Ok(0),
+            Some(_) if minima == 0 => Err(SeenError::NoSketches),
+            Some(threshold) => Ok(self.params.least_agreement(threshold)),
         }
+    }
+
+    /// Looks for a document. An exact copy is the answer before any near one, then the one that
+    /// resembles it most (shares most features, in an index without sketches), then the oldest.
+    pub(crate) fn find(&self, probe: &Probe<'_>) -> Result<Found, SeenError> {
+        let least = self.ensure_comparable(probe)?;
         let mut found = Found::default();
         // The text is looked up with the features, though an exact centre needs it not: together it
         // costs next to nothing.
@@ -259,30 +297,29 @@ impl View {
         let mut lists = vec![Vec::new(); keys.len()];
         self.lookup_all(&keys, &mut lists)?;
         let texts = lists.pop().unwrap_or_default();
-        found.crowded = lists.iter().any(|list| list.len() >= self.params.crowd as usize);
-        let mut candidates = lists.concat();
-        candidates.sort_unstable();
+        let crowd = self.params.crowd as usize;
+        found.crowded = lists.iter().any(|list| list.len() >= crowd);
+        found.all_crowded = lists.iter().all(|list| list.len() >= crowd);
         let fp = probe.text_fp & FP_MASK;
         let mut exact: Option<Hit> = None;
-        for group in candidates.chunk_by(|a, b| a == b) {
-            let (centre, shared) = (group[0], group.len());
-            if shared < self.filter.r() {
-                continue;
-            }
+        for (centre, shared) in self.candidates(lists) {
             let Some(doc) = self.removed.stand_in(centre) else { continue };
-            let resemblance = self.resemblance(centre, shared, probe)?;
-            let hit = Hit { doc, centre, shared, exact: false, resemblance };
             // Equal texts share all features, but some may have been lost to damage or in a crowd.
             if self.record(doc)?.is_some_and(|record| record.fp == fp) {
-                let hit = Hit { exact: true, resemblance: 1.0, ..hit };
+                let hit = Hit { doc, centre, shared, resemblance: 1.0, method: Method::Exact };
                 exact = Some(exact.map_or(hit, |best| if best.doc < doc { best } else { hit }));
             }
+            let agreeing = self.agreement(centre, probe.sketch)?;
+            let (resemblance, method) = match agreeing {
+                Some(agreeing) => (agreeing as f64 / probe.sketch.len() as f64, Method::Sketch),
+                None => (estimate(self.filter, shared), Method::Features),
+            };
             let better = |best: Hit| {
                 let order = resemblance.total_cmp(&best.resemblance).then(shared.cmp(&best.shared));
                 order.then(best.doc.cmp(&doc)).is_gt()
             };
-            if resemblance >= probe.threshold && found.hit.is_none_or(better) {
-                found.hit = Some(hit);
+            if agreeing.is_none_or(|agreeing| agreeing >= least) && found.hit.is_none_or(better) {
+                found.hit = Some(Hit { doc, centre, shared, resemblance, method });
             }
         }
         if exact.is_none_or(|hit| hit.doc != hit.centre) {
@@ -296,21 +333,43 @@ impl View {
         Ok(found)
     }
 
-    /// What is known of the resemblance to a centre.
-    fn resemblance(&self, centre: u32, shared: usize, probe: &Probe<'_>) -> Result<f64, SeenError> {
-        let by_features = estimate(self.filter, shared);
+    /// The documents in these lists of postings that share enough features, and how many: those
+    /// that share most, as many as a crowd has, since each is compared.
+    fn candidates(&self, lists: Vec<Vec<u32>>) -> impl Iterator<Item = (u32, usize)> {
+        let mut postings = lists.concat();
+        postings.sort_unstable();
+        let groups = postings.chunk_by(|a, b| a == b).map(|group| (Reverse(group.len()), group[0]));
+        let mut candidates: Vec<_> = groups.filter(|(shared, _)| shared.0 >= self.filter.r()).collect();
+        let most = self.params.crowd as usize;
+        if candidates.len() > most {
+            candidates.sort_unstable();
+            candidates.truncate(most);
+        }
+        candidates.into_iter().map(|(shared, centre)| (centre, shared.0))
+    }
+
+    /// How many minima of a document agree with these; `None` where none are kept of it, or they
+    /// were lost to damage.
+    fn agreement(&self, centre: u32, sketch: &[u32]) -> Result<Option<usize>, SeenError> {
         let minima = self.params.minima();
         if minima == 0 {
-            return Ok(by_features);
+            return Ok(None);
         }
-        let share = |sketch: &[u32]| {
-            // A sketch that was lost to damage tells nothing.
-            if sketch.iter().all(|minimum| *minimum == LOST_MINIMUM) {
-                return by_features;
+        let compare = |theirs: &mut dyn Iterator<Item = u32>| {
+            let (mut agreeing, mut lost) = (0, true);
+            for (ours, theirs) in sketch.iter().zip(theirs) {
+                agreeing += usize::from(*ours == theirs);
+                lost &= theirs == LOST_MINIMUM;
             }
-            estimate_resemblance(sketch, probe.sketch).value
+            (!lost).then_some(agreeing)
         };
-        Ok(self.sketch(centre)?.map_or(by_features, |sketch| share(&sketch)))
+        let agreeing = match self.runs.iter().find(|run| run.contains(centre)) {
+            Some(run) => {
+                run.sketch(centre, |bytes| compare(&mut bytes.iter().map(|b| u32::from_le_bytes(*b))))?
+            }
+            None => self.memtable.sketch(centre, minima).map(|sketch| compare(&mut sketch.iter().copied())),
+        };
+        Ok(agreeing.flatten())
     }
 
     /// The minima of a centre, in an index with sketches.
@@ -333,7 +392,8 @@ impl View {
                 let shared =
                     near.filter(|hit| hit.centre == record.centre).map_or(self.filter.k(), |hit| hit.shared);
                 let shared = if record.centre == doc { self.filter.k() } else { shared };
-                return Ok(Some(Hit { doc, centre: record.centre, shared, exact: true, resemblance: 1.0 }));
+                let (centre, method) = (record.centre, Method::Exact);
+                return Ok(Some(Hit { doc, centre, shared, resemblance: 1.0, method }));
             }
         }
         Ok(None)
@@ -343,14 +403,15 @@ impl View {
     pub(crate) fn describe(&self, hit: Hit) -> Result<Match, SeenError> {
         let key = self.record(hit.doc)?.map_or(0, |record| record.key);
         let name = if self.params.names { Some(self.name_of(hit.doc, key)?) } else { None };
-        let shared = if hit.exact { self.filter.k() } else { hit.shared };
+        let shared = if hit.is_exact() { self.filter.k() } else { hit.shared };
         Ok(Match {
             doc: hit.doc,
             key: if name.is_some() { 0 } else { key },
             name,
-            exact: hit.exact,
+            exact: hit.is_exact(),
             shared,
             resemblance: hit.resemblance,
+            method: hit.method,
             centre: hit.centre,
         })
     }

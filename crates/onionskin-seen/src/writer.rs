@@ -95,7 +95,6 @@ const BATCH_BYTES: usize = 64 << 20;
 impl Seen {
     /// Begins an index in a folder that is new or empty.
     pub fn create(dir: &Path, params: Params, options: Options) -> Result<Seen, SeenError> {
-        params.filter()?;
         options.storage.create_dir_all(dir).map_err(|e| IoError::new("creating", dir, e))?;
         let lock = lock(dir)?;
         if dir.join(catalogue::FILE).exists() {
@@ -188,7 +187,7 @@ impl Seen {
         self.view.stats(&self.dir)
     }
 
-    /// Adds a document. One that is like another is recorded with that one's centre.
+    /// Adds a document. An exact copy of another is recorded with that one's centre.
     pub fn add(&mut self, document: &Document<'_>) -> Result<Outcome, SeenError> {
         self.add_or_not(document, true)
     }
@@ -214,17 +213,18 @@ impl Seen {
         if doc >= NOBODY - 1 {
             return Err(SeenError::Full);
         }
-        let is_centre = seen.is_none();
-        let features = if is_centre { document.probe.features.to_vec() } else { Vec::new() };
-        let keep = is_centre && self.view.params.sketches;
+        // Where all features have crowds, nobody would read what is added to them.
+        let is_copy = found.hit.is_some_and(|hit| hit.is_exact() || found.all_crowded);
+        let features = if is_copy { Vec::new() } else { document.probe.features.to_vec() };
+        let keep = !is_copy && self.view.params.sketches;
         self.stage(Change::Add {
             fp: document.probe.text_fp,
-            centre: found.hit.map_or(NOBODY, |hit| hit.centre),
+            centre: found.hit.filter(|_| is_copy).map_or(NOBODY, |hit| hit.centre),
             key: if names { 0 } else { document.key },
             name: names.then(|| document.name.as_bytes().to_vec()),
             features,
             sketch: if keep { document.probe.sketch.to_vec() } else { Vec::new() },
-            by_text: seen.is_some() || found.crowded,
+            by_text: is_copy || found.crowded,
         })?;
         Ok(Outcome { doc: Some(doc), seen })
     }

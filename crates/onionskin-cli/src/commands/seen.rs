@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use clap::{Subcommand, ValueHint};
 use onionskin::seen::intake::{
     Answer, AtlasDocuments, Documents, Fields, Incoming, Index, IndexStats, Intake, OpenError, OtherFields,
-    Prepared, RemovedName, Request, Threshold, Verb, VerifyAnswer, Wanted, read_names,
+    Prepared, RemovedName, Request, THRESHOLD, Threshold, Verb, VerifyAnswer, Wanted, read_names,
 };
-use onionskin::seen::{Options, Reader, Seen, SeenError, repair, verify};
+use onionskin::seen::{Options, Params, Reader, Seen, SeenError, repair, verify};
 use onionskin_core::Recipe;
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 use serde::Serialize;
 
 use crate::Exit;
@@ -101,15 +101,15 @@ struct IntakeArgs {
     /// The folder of the index.
     #[arg(value_hint = ValueHint::DirPath)]
     dir: PathBuf,
-    /// Files of JSON lines, plain, .gz or .zst, or of Parquet; `-` for JSON lines on standard input
-    /// [default: -]
+    /// Files of any format that a scan reads, or folders of them; `-` for JSON lines on standard
+    /// input [default: -]
     #[arg(value_name = "INPUT", value_hint = ValueHint::FilePath)]
     inputs: Vec<String>,
     /// Take the documents of an atlas, with the features that the scan has made.
     #[arg(long, value_name = "ATLAS", value_hint = ValueHint::DirPath, conflicts_with = "inputs")]
     atlas: Option<PathBuf>,
-    /// How features are made, for a new index [default: that of the atlas, or w4-rabin64-6x14r2];
-    /// for one that is there: an error if it has another
+    /// How minima are made, for a new index [default: that of the atlas, or w4-rabin64-6x14r2]; for
+    /// one that is there: an error if it has another
     #[arg(long, value_name = "RECIPE")]
     recipe: Option<Recipe>,
     /// The seed of the permutations, as with --recipe [default: that of the atlas, or of a scan]
@@ -119,12 +119,18 @@ struct IntakeArgs {
     /// kind.
     #[arg(long)]
     numeric_ids: bool,
-    /// In a new index, keep the minima of documents too, 336 bytes each by the default recipe, and
-    /// estimate resemblance from them.
+    /// An error unless the index keeps the minima of documents, 336 bytes each by the default
+    /// recipe, to estimate resemblance from. A new index keeps them anyway, where the atlas has
+    /// them.
     #[arg(long)]
     sketches: bool,
-    /// Only documents of this estimated resemblance or more are near; needs an index with
-    /// --sketches [default: the features decide]
+    /// In a new index, keep no minima: the features of the recipe decide what is near. A document
+    /// takes about 62 bytes.
+    #[arg(long, conflicts_with_all = ["sketches", "threshold"])]
+    no_sketches: bool,
+    /// Documents that may have this resemblance are near. A new index is made for it: its features
+    /// find 99 % of the documents at the threshold, and its minima tell which of them are near
+    /// [default: that of the index, or 0.9]
     #[arg(long, value_name = "RESEMBLANCE")]
     threshold: Option<Threshold>,
     /// Documents that are made safe together. Their answers are printed when they are.
@@ -144,6 +150,9 @@ struct IntakeArgs {
     /// HTML.
     #[arg(long, default_value = "html", value_name = "NAME")]
     html_field: String,
+    /// The text field has HTML too.
+    #[arg(long)]
+    text_is_html: bool,
     #[command(flatten)]
     fields: NameArgs,
     /// Lines longer than this are bad.
@@ -161,7 +170,7 @@ pub(crate) fn run(args: &SeenArgs, global: &Global) -> anyhow::Result<Exit> {
         };
         match seen {
             Some(SeenError::Damaged { .. }) => anyhow::anyhow!("{error}: `onionskin seen verify --repair`"),
-            Some(SeenError::NoSketches) => anyhow::anyhow!("{error}: `--sketches`"),
+            Some(SeenError::NoSketches) => anyhow::anyhow!("{error}: without `--no-sketches`"),
             _ => error,
         }
     })
@@ -217,7 +226,7 @@ impl NameArgs {
 impl IntakeArgs {
     fn fields(&self) -> Fields {
         let (text, html) = (self.text_field.clone(), self.html_field.clone());
-        Fields { text, html, ..self.fields.fields() }
+        Fields { text, html, text_is_html: self.text_is_html, ..self.fields.fields() }
     }
 
     fn wanted(&self) -> Wanted {
@@ -225,7 +234,8 @@ impl IntakeArgs {
             recipe: self.recipe.clone(),
             seed: self.seed,
             names: self.numeric_ids.then_some(false),
-            sketches: self.sketches,
+            sketches: (self.sketches || self.no_sketches).then_some(self.sketches),
+            threshold: self.threshold,
         }
     }
 
@@ -240,7 +250,10 @@ impl IntakeArgs {
         };
         let index = index.map_err(|error| match error {
             OpenError::Names { .. } => anyhow::anyhow!("{error}; --numeric-ids is for new ones"),
-            OpenError::NoSketches(_) => anyhow::anyhow!("{error}; --sketches is for new ones"),
+            OpenError::Sketches { sketches: false, .. } => {
+                anyhow::anyhow!("{error}; make another without --no-sketches")
+            }
+            OpenError::Sketches { .. } => anyhow::anyhow!("{error}; --no-sketches is for new ones"),
             other => other.into(),
         })?;
         let threads = self.resources.threads;
@@ -319,6 +332,11 @@ fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exi
     let intake = args.open(verb, atlas.as_ref())?;
     let request = Request { verb, threshold: args.threshold };
     request.ensure_possible(intake.params())?;
+    if !global.quiet {
+        tell(&described(intake.params()));
+        let lacking = atlas.as_ref().is_some_and(|atlas| !atlas.has(&TableName::Sketches));
+        warning(intake.params(), args.threshold, lacking).iter().for_each(|text| tell(text));
+    }
     let mut answering = Answering { intake, request, out: Vec::new(), counts: BTreeMap::new() };
     match &atlas {
         Some(atlas) => answering.atlas(atlas, args.batch)?,
@@ -330,6 +348,50 @@ fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exi
         summarise(&answering.counts);
     }
     Ok(Exit::Done)
+}
+
+/// What an index finds and what it takes for that.
+fn described(params: &Params) -> String {
+    let Params { recipe, filter, .. } = params;
+    let made_for = params.threshold.filter(|_| params.sketches).map(Threshold::get);
+    let finds = match made_for {
+        Some(at) => format!("finds {} of documents at {at}", percent(params.finds(at))),
+        None => format!(
+            "features decide: {filter} finds 99 % of documents at {:.3} and {} at {THRESHOLD}",
+            filter.resemblance_at(0.99),
+            percent(filter.acceptance(THRESHOLD)),
+        ),
+    };
+    format!(
+        "index of {filter} by {recipe} with {} minima: {finds}; {:.0} bytes per document and its name",
+        params.minima(),
+        params.expected_bytes_per_document(),
+    )
+}
+
+/// What a threshold does not find in this index.
+fn warning(params: &Params, threshold: Option<Threshold>, atlas_lacks_sketches: bool) -> Option<String> {
+    let at = threshold.or(params.threshold).map(Threshold::get);
+    let at = at.or((atlas_lacks_sketches && !params.sketches).then_some(THRESHOLD))?;
+    let found = params.finds(at);
+    if found >= ENOUGH {
+        return None;
+    }
+    let why = match (params.sketches, atlas_lacks_sketches) {
+        (false, true) => {
+            "the atlas keeps no sketches, which another filter would be made of; scan with +sketch"
+        }
+        (false, false) => "it keeps no sketches",
+        (true, _) => "it was made for another threshold; make another index with this --threshold",
+    };
+    Some(format!("warning: this index finds {} of documents at {at}: {why}", percent(found)))
+}
+
+/// The share of documents at a threshold that an index should find.
+const ENOUGH: f64 = 0.99;
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 fn summarise(counts: &BTreeMap<&'static str, u64>) {
@@ -369,9 +431,9 @@ fn tell_stats(dir: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Resu
         print_json(&of_index("seen_stats", dir, IndexStats::new(params, stats)))?;
     } else {
         print(&format!(
-            "{} documents by {} with seed {}: {} indexed by features, {} removed\n{} on disk in {} runs: {:.1} bytes a document, and {} of names\n",
+            "{}\n{} documents with seed {}: {} indexed by features, {} removed\n{} on disk in {} runs: {:.1} bytes per document, and {} of names\n",
+            described(params),
             grouped(stats.documents),
-            params.recipe,
             params.seed,
             grouped(stats.centres),
             grouped(stats.removed),

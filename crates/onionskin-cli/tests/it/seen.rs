@@ -88,7 +88,7 @@ fn sketches_tell_how_near() {
     assert!((told - 193.0 / 201.0).abs() < 4.0 * error, "{told}");
     assert!((told * 84.0 - (told * 84.0).round()).abs() < 1e-9, "{told} is no share of 84");
     let stats = dir.json(&["seen", "stats", "index"]);
-    assert_eq!((&stats["minima"], &stats["sketch_bytes"]), (&84.into(), &348.into()));
+    assert_eq!((&stats["minima"], &stats["sketch_bytes"]), (&84.into(), &684.into()));
     let b = document("e", words(4, 204) + "end");
     let check = |threshold: &str| {
         let arguments = ["seen", "check", "index", "--threshold", threshold];

@@ -14,8 +14,11 @@ use crate::util::{Dir, Outcome};
 const REQUESTS: &str = include_str!("../../../../tests/seen_requests.jsonl");
 
 /// What sets up each index of the table.
-const INDEXES: [(&str, &[&str]); 3] =
-    [("names", &[]), ("numbers", &["--numeric-ids"]), ("sketches", &["--sketches"])];
+const INDEXES: [(&str, &[&str]); 3] = [
+    ("names", &["--no-sketches"]),
+    ("numbers", &["--numeric-ids", "--no-sketches"]),
+    ("sketches", &["--threshold", "0.9"]),
+];
 
 /// Answers as the table has them, or what an error said.
 type Answered = Result<Value, String>;

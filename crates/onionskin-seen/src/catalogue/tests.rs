@@ -36,6 +36,43 @@ fn only_sketches_make_another_version() {
     assert!(parse_bytes(text.as_bytes()).is_err());
 }
 
+/// The three that were written before thresholds had filters, and the one since.
+#[test]
+fn a_filter_of_its_own_makes_another_version() {
+    let threshold: Threshold = "0.9".parse().unwrap();
+    let made_for = Params::made_for(threshold, &Recipe::default(), 1, true).unwrap();
+    let mut catalogue = Catalogue { params: made_for, ..some() };
+    catalogue.runs.iter_mut().for_each(|run| run.minima = 84);
+    let text = catalogue.to_text();
+    assert!(text.starts_with("onionskin-seen 3\n"), "{text}");
+    assert!(text.contains("\nminima 84\nfilter 10x8r1\nthreshold 0.9\n"), "{text}");
+    assert_eq!(parse_bytes(text.as_bytes()).unwrap(), catalogue);
+    for (from, to) in [("10x8r1", "10x9r1"), ("10x8r1", "x"), ("threshold 0.9", "threshold 2")] {
+        let (body, _) = text.split_once("crc32c").unwrap();
+        let body = body.replace(from, to);
+        let text = format!("{body}crc32c {:08x}\n", crc32c::crc32c(body.as_bytes()));
+        assert!(parse_bytes(text.as_bytes()).is_err(), "{from} {to}");
+    }
+    // Features that decide, of an atlas without sketches.
+    let decide = Params { threshold: Some(threshold), ..params("w4-rabin64-6x14r2", true) };
+    let catalogue = Catalogue { params: decide, ..some() };
+    assert_eq!(parse_bytes(catalogue.to_text().as_bytes()).unwrap(), catalogue);
+}
+
+#[test]
+fn an_index_made_for_a_threshold_finds_nearly_all_at_it() {
+    for (threshold, filter) in [(0.8, "16x5r1"), (0.9, "10x8r1"), (0.95, "7x12r1"), (1.0, "1x84r1")] {
+        let params = Params::made_for(threshold.try_into().unwrap(), &Recipe::default(), 1, true).unwrap();
+        assert_eq!(params.filter.to_string(), filter);
+        assert!(params.finds(threshold) >= 0.99, "{threshold}: {}", params.finds(threshold));
+        assert!(params.least_agreement(threshold) as f64 >= 84.0 * threshold - 10.0);
+    }
+    // Minima alone are enough.
+    let minima = "w4-rabin64-t128".parse().unwrap();
+    assert!(Params::made_for(0.9.try_into().unwrap(), &minima, 1, true).unwrap().finds(0.9) >= 0.99);
+    assert!(Params::made_for(0.9.try_into().unwrap(), &"w4-rabin64-b128".parse().unwrap(), 1, true).is_err());
+}
+
 #[test]
 fn every_flipped_bit_and_every_cut_is_noticed() {
     let text = some().to_text().into_bytes();
@@ -55,7 +92,7 @@ fn another_version_is_told() {
     let (body, _) = text.split_once("crc32c").unwrap();
     let text = format!("{body}crc32c {:08x}\n", crc32c::crc32c(body.as_bytes()));
     let error = parse_bytes(text.as_bytes()).unwrap_err().to_string();
-    assert!(error.contains("format v7 is not known; this program reads v1 to v2"), "{error}");
+    assert!(error.contains("format v7 is not known; this program reads v1 to v3"), "{error}");
 }
 
 #[test]

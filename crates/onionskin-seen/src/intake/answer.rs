@@ -11,7 +11,7 @@ use crate::catalogue::Params;
 use crate::error::SeenError;
 use crate::reader::Reader;
 use crate::verify::{Repair, Verification};
-use crate::view::{Match, Stats};
+use crate::view::{Match, Method, Probe, Stats};
 use crate::writer::{Document, Seen};
 
 /// What is known of a document.
@@ -77,6 +77,8 @@ pub struct MatchAnswer {
     /// An estimate from 0 to 1: the share of minima that agree in an index with sketches, else from
     /// the features in common. 1 for an exact duplicate.
     pub resemblance: f64,
+    /// What the resemblance was found by.
+    pub method: Method,
 }
 
 impl MatchAnswer {
@@ -84,8 +86,9 @@ impl MatchAnswer {
         MatchAnswer {
             name: found.name.unwrap_or_else(|| found.key.to_string()),
             shared: found.shared,
-            features: params.filter().map_or(0, |filter| filter.k()),
+            features: params.filter.k(),
             resemblance: found.resemblance,
+            method: found.method,
         }
     }
 }
@@ -131,7 +134,7 @@ fn prepare<'a>(params: &Params, one: &'a Prepared, threshold: Option<Threshold>,
         Err(_) if !adds => 0,
         Err(error) => return Step::Done(Answer::bad(&one.name, error.to_string())),
     };
-    let probe = probe.with_threshold(threshold.map_or(0.0, Threshold::get));
+    let probe = Probe { threshold: threshold.map(Threshold::get), ..probe };
     Step::Ask(Document { probe, key, name: &one.name })
 }
 
@@ -215,12 +218,18 @@ pub struct RemovedName {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = SeenIndexStats))]
 pub struct IndexStats {
-    /// How features are made.
+    /// How minima are made.
     pub recipe: String,
     /// The seed of the permutations.
     pub seed: u64,
     /// Whether documents have names, or numbers.
     pub names: bool,
+    /// The features that documents are indexed by, made of the minima.
+    pub filter: String,
+    /// The resemblance that the index was made for; `null` where features decide.
+    pub threshold: Option<f64>,
+    /// The least share of documents that it finds, of those exactly at its threshold.
+    pub found_at_threshold: Option<f64>,
     /// Minima per document that is indexed by its features; 0 in an index without sketches.
     pub minima: usize,
     /// How large it is.
@@ -228,6 +237,8 @@ pub struct IndexStats {
     pub stats: Stats,
     /// Bytes on disk per document, names left out.
     pub bytes_per_document: f64,
+    /// The same at most, of a document that is indexed by its features.
+    pub expected_bytes_per_document: f64,
 }
 
 impl IndexStats {
@@ -237,8 +248,12 @@ impl IndexStats {
             recipe: params.recipe.to_string(),
             seed: params.seed,
             names: params.names,
+            filter: params.filter.to_string(),
+            threshold: params.threshold.map(Threshold::get),
+            found_at_threshold: params.threshold.map(|threshold| params.finds(threshold.get())),
             minima: params.minima(),
             bytes_per_document: stats.bytes_per_document(),
+            expected_bytes_per_document: params.expected_bytes_per_document(),
             stats,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use onionskin_core::feature::FeatureMaker;
 use onionskin_core::{DocId, Recipe, RecipeError};
 use onionskin_store::table::{Batch, BatchReader, FeaturesReader, SketchesReader, document};
 use onionskin_store::{Atlas, AtlasError, TableError, TableName};
@@ -26,9 +27,9 @@ pub enum AtlasDocumentsError {
     /// The features are not those of the index.
     #[error(transparent)]
     Seen(#[from] SeenError),
-    /// The index keeps sketches and the atlas has none.
+    /// The index needs sketches and the atlas has none.
     #[error(
-        "{} has no sketches, which the index keeps (its recipe is {recipe})\nhint: scan with a recipe that has +sketch", atlas.display()
+        "{} has no sketches, which the index needs (its recipe is {recipe})\nhint: scan with a recipe that has +sketch", atlas.display()
     )]
     NoSketches {
         /// The atlas.
@@ -46,12 +47,21 @@ pub fn recipe_of(atlas: &Atlas) -> Result<(Recipe, u64), AtlasDocumentsError> {
 /// What an index wants to know of a document.
 type Columns = (document::Doc, document::Id, document::Url, document::TextFp);
 
+/// Where features come from.
+enum Source {
+    /// The scan has made them.
+    Table(FeaturesReader),
+    /// They are made of minima.
+    Sketches(FeatureMaker),
+}
+
 /// The documents of an atlas with their features, in order, read once from front to back.
 pub struct AtlasDocuments {
     documents: BatchReader<Columns>,
-    features: FeaturesReader,
-    /// For an index that keeps them.
+    features: Source,
+    /// For an index that keeps them, or whose features are made of them.
     sketches: Option<SketchesReader>,
+    keeps_sketches: bool,
     batch: Option<Batch<Columns>>,
     row: usize,
     /// The row of features that was read last.
@@ -76,13 +86,19 @@ impl AtlasDocuments {
     pub fn open(atlas: &Atlas, params: &Params) -> Result<AtlasDocuments, AtlasDocumentsError> {
         let (recipe, seed) = recipe_of(atlas)?;
         params.ensure_same_features(&recipe, seed)?;
-        if params.sketches && !atlas.has(&TableName::Sketches) {
+        let needs_sketches = params.sketches || !params.has_own_features();
+        if needs_sketches && !atlas.has(&TableName::Sketches) {
             return Err(AtlasDocumentsError::NoSketches { atlas: atlas.dir().to_owned(), recipe });
         }
+        let features = match params.has_own_features() {
+            true => Source::Table(atlas.features()?),
+            false => Source::Sketches(FeatureMaker::new(params.filter)),
+        };
         Ok(AtlasDocuments {
             documents: atlas.documents()?.select(),
-            features: atlas.features()?,
-            sketches: params.sketches.then(|| atlas.sketches()).transpose()?,
+            features,
+            sketches: needs_sketches.then(|| atlas.sketches()).transpose()?,
+            keeps_sketches: params.sketches,
             batch: None,
             row: 0,
             ahead: None,
@@ -97,8 +113,15 @@ impl AtlasDocuments {
                 let (doc, id, url, text_fp) = batch.row(self.row);
                 let name = id.or(url).map_or_else(|| format!("doc:{doc}"), str::to_owned);
                 self.row += 1;
-                let features = self.features_of(doc)?;
-                let sketch = self.sketch_of(doc)?;
+                let mut sketch = self.sketch_of(doc)?;
+                let features = match &mut self.features {
+                    Source::Sketches(_) if sketch.is_empty() => Vec::new(),
+                    Source::Sketches(maker) => maker.features(&sketch).to_vec(),
+                    Source::Table(table) => features_of(table, &mut self.ahead, doc)?,
+                };
+                if !self.keeps_sketches {
+                    sketch.clear();
+                }
                 // Without features there is nothing to look for, whatever else there is.
                 let text_fp = text_fp.filter(|_| !features.is_empty());
                 return Ok(Some(AtlasDocument {
@@ -114,19 +137,6 @@ impl AtlasDocuments {
         }
     }
 
-    fn features_of(&mut self, doc: DocId) -> Result<Vec<u64>, AtlasDocumentsError> {
-        loop {
-            match &mut self.ahead {
-                Some((at, features)) if *at == doc => return Ok(std::mem::take(features)),
-                Some((at, _)) if *at > doc => return Ok(Vec::new()),
-                _ => match self.features.next_row()? {
-                    Some((at, features)) => self.ahead = Some((at, features.to_vec())),
-                    None => return Ok(Vec::new()),
-                },
-            }
-        }
-    }
-
     fn sketch_of(&mut self, doc: DocId) -> Result<Vec<u32>, AtlasDocumentsError> {
         let Some(sketches) = &mut self.sketches else { return Ok(Vec::new()) };
         loop {
@@ -138,6 +148,24 @@ impl AtlasDocuments {
                     None => return Ok(Vec::new()),
                 },
             }
+        }
+    }
+}
+
+/// The features of a document, whose row may have been read before.
+fn features_of(
+    table: &mut FeaturesReader,
+    ahead: &mut Option<(DocId, Vec<u64>)>,
+    doc: DocId,
+) -> Result<Vec<u64>, AtlasDocumentsError> {
+    loop {
+        match ahead {
+            Some((at, features)) if *at == doc => return Ok(std::mem::take(features)),
+            Some((at, _)) if *at > doc => return Ok(Vec::new()),
+            _ => match table.next_row()? {
+                Some((at, features)) => *ahead = Some((at, features.to_vec())),
+                None => return Ok(Vec::new()),
+            },
         }
     }
 }

@@ -1,15 +1,19 @@
-//! Documents as they come in: lines of JSON or rows of Parquet, each with a name and a text or
-//! HTML.
+//! Documents as they come in: lines of JSON, rows of Parquet or whatever else a scan reads, each
+//! with a name and a text or HTML.
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
-use onionskin_corpus::{BadReason, Encoding, JsonLineReader, ParquetTexts, decoder};
+use onionskin_corpus::{
+    BadReason, DiscoverError, Encoding, Format as InputFormat, JsonLineReader, ParquetTexts, decoder,
+    discover,
+};
 use onionskin_extract::{Hints, HtmlExtractor, Page};
 use onionskin_store::IoError;
 
 use super::features::Features;
+use super::scanned::Scanned;
 
 /// A document that came in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +40,8 @@ pub struct Fields {
     pub text: String,
     /// HTML, whose text is extracted as a scan does it. A document has a text or HTML.
     pub html: String,
+    /// The text field holds HTML too.
+    pub text_is_html: bool,
     /// The document's own name. A field `name` is the same.
     pub id: String,
     /// The URL, which is the name where there is no id.
@@ -62,6 +68,7 @@ impl Default for Fields {
         Fields {
             text: "text".to_owned(),
             html: "html".to_owned(),
+            text_is_html: false,
             id: "id".to_owned(),
             url: "url".to_owned(),
             others: OtherFields::Refused,
@@ -73,6 +80,18 @@ impl Fields {
     fn known(&self) -> String {
         let Fields { text, html, id, url, .. } = self;
         format!("{NAME}, {id}, {url}, {text}, {html}")
+    }
+
+    /// How a scan reads the same documents.
+    fn options(&self, max_record_bytes: u64) -> onionskin_corpus::Options {
+        onionskin_corpus::Options {
+            text_field: self.text.clone(),
+            text_is_html: self.text_is_html,
+            id_field: self.id.clone(),
+            url_field: self.url.clone(),
+            max_record_bytes,
+            ..onionskin_corpus::Options::default()
+        }
     }
 
     fn unknown(&self, key: &str) -> String {
@@ -169,8 +188,11 @@ impl LineReader {
             (None, Some((name, _)), Some(_)) => {
                 (name, Err(format!("both {text_field:?} and {html_field:?}")))
             }
+            (None, Some((name, html)), None) if self.fields.text_is_html => {
+                (name, Ok(self.html.of(html.as_bytes(), Some("utf-8"))))
+            }
             (None, Some((name, text)), None) => (name, Ok(text)),
-            (None, None, Some((name, html))) => (name, Ok(self.html.of(&html))),
+            (None, None, Some((name, html))) => (name, Ok(self.html.of(html.as_bytes(), Some("utf-8")))),
             (None, None, None) => {
                 (None, Err(format!("no text: neither {text_field:?} nor {html_field:?} has a string")))
             }
@@ -198,9 +220,10 @@ struct HtmlText {
 }
 
 impl HtmlText {
-    fn of(&mut self, html: &str) -> String {
-        let hints = Hints { charset: Some("utf-8"), ..Hints::default() };
-        self.extractor.extract(html.as_bytes(), &hints, &mut self.page);
+    /// Without a charset, the page says what it has.
+    fn of(&mut self, html: &[u8], charset: Option<&str>) -> String {
+        let hints = Hints { charset, ..Hints::default() };
+        self.extractor.extract(html, &hints, &mut self.page);
         std::mem::take(&mut self.page.text)
     }
 }
@@ -219,6 +242,23 @@ pub enum InputError {
         input: String,
         /// What is wrong with it.
         reason: BadReason,
+    },
+    /// An input that is not there, or of no format that is known.
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    /// A pipe that has neither lines of JSON nor another format that is known.
+    #[error("{input}: neither lines of JSON nor a format that is known")]
+    Binary {
+        /// The input.
+        input: String,
+    },
+    /// The input failed while it was read.
+    #[error("{place}: the input failed: {reason}")]
+    Failed {
+        /// The input and where in it.
+        place: String,
+        /// What the system said.
+        reason: String,
     },
     /// A line that names nothing.
     #[error("{place}: {problem}")]
@@ -241,22 +281,41 @@ pub struct Documents<'a> {
 enum Format<'a> {
     Lines { input: BufReader<Box<dyn Read + Send + 'a>>, line: Vec<u8>, number: u64 },
     Parquet { rows: Box<ParquetTexts>, ready: VecDeque<Incoming> },
+    Scanned(Box<Scanned>),
 }
 
 /// What is read of an input at a time.
 const BUFFER: usize = 1 << 18;
 
 impl<'a> Documents<'a> {
-    /// Opens a file of JSON lines, plain or compressed with gzip or zstd, or a Parquet file,
-    /// whatever its name is; `-` is JSON lines from standard input.
+    /// Opens an input of a scan: a file of JSON lines, Parquet, WARC, CSV, HTML and so on, whose
+    /// format is seen by its content, or a folder of files. A pipe has JSON lines or Parquet; `-` is
+    /// JSON lines from standard input.
     pub fn open(input: &str, fields: Fields, max_record_bytes: u64) -> Result<Documents<'a>, InputError> {
         if input == "-" {
             return Ok(Documents::lines(input, io::stdin(), fields, max_record_bytes));
+        }
+        let is_pipe = std::fs::metadata(input).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
+        if !is_pipe {
+            let options = fields.options(max_record_bytes);
+            let sources = discover(&[input.to_owned()], &options)?;
+            let lines_or_rows = matches!(
+                sources.as_slice(),
+                [one] if one.path().is_some() && matches!(one.format, InputFormat::Jsonl | InputFormat::Parquet)
+            );
+            if !lines_or_rows {
+                let format = Format::Scanned(Box::new(Scanned::new(sources, options)));
+                return Ok(Documents::of(input, fields, max_record_bytes, format));
+            }
         }
         match open_file(input)? {
             Opened::Lines(decoded) => Ok(Documents::lines(input, decoded, fields, max_record_bytes)),
             Opened::Parquet(file) => Documents::parquet(input, file, fields, max_record_bytes),
         }
+    }
+
+    fn of(name: &str, fields: Fields, max_record_bytes: u64, format: Format<'a>) -> Documents<'a> {
+        Documents { input: name.to_owned(), reader: LineReader::new(fields), max_record_bytes, format }
     }
 
     /// Lines of JSON.
@@ -269,7 +328,7 @@ impl<'a> Documents<'a> {
         let input: Box<dyn Read + Send + 'a> = Box::new(input);
         let input = BufReader::with_capacity(BUFFER, input);
         let format = Format::Lines { input, line: Vec::new(), number: 0 };
-        Documents { input: name.to_owned(), reader: LineReader::new(fields), max_record_bytes, format }
+        Documents::of(name, fields, max_record_bytes, format)
     }
 
     /// Rows of Parquet. Columns that are not asked for are not read, whatever [`Fields::others`]
@@ -280,17 +339,11 @@ impl<'a> Documents<'a> {
         fields: Fields,
         max_record_bytes: u64,
     ) -> Result<Documents<'a>, InputError> {
-        let options = onionskin_corpus::Options {
-            text_field: fields.text.clone(),
-            id_field: fields.id.clone(),
-            url_field: fields.url.clone(),
-            max_record_bytes,
-            ..onionskin_corpus::Options::default()
-        };
+        let options = fields.options(max_record_bytes);
         let rows = ParquetTexts::open(input, &options, &fields.html)
             .map_err(|reason| InputError::Parquet { input: name.to_owned(), reason })?;
         let format = Format::Parquet { rows: Box::new(rows), ready: VecDeque::new() };
-        Ok(Documents { input: name.to_owned(), reader: LineReader::new(fields), max_record_bytes, format })
+        Ok(Documents::of(name, fields, max_record_bytes, format))
     }
 
     /// The next document; those that cannot be taken are there with the reason.
@@ -298,6 +351,10 @@ impl<'a> Documents<'a> {
         let name = &self.input;
         match &mut self.format {
             Format::Lines { input, line, number } => loop {
+                let failed = |e| IoError::new("reading", name.clone(), e);
+                if *number == 0 && is_binary(input.fill_buf().map_err(failed)?) {
+                    return Err(InputError::Binary { input: name.clone() });
+                }
                 let read = read_line(input, self.max_record_bytes, line);
                 let Some(fits) = read.map_err(|e| IoError::new("reading", name, e))? else {
                     return Ok(None);
@@ -317,11 +374,14 @@ impl<'a> Documents<'a> {
                 if let Some(document) = ready.pop_front() {
                     return Ok(Some(document));
                 }
-                let (is_html, html) = (rows.is_html(), &mut self.reader.html);
+                let is_html = rows.is_html() || self.reader.fields.text_is_html;
+                let html = &mut self.reader.html;
                 let more = rows.next_rows(|row| {
                     let at = row.id.or(row.url).map_or_else(|| place(name, row.row + 1), str::to_owned);
                     ready.push_back(match row.text {
-                        Ok(text) if is_html => Incoming { name: at, text: Ok(html.of(text)) },
+                        Ok(text) if is_html => {
+                            Incoming { name: at, text: Ok(html.of(text.as_bytes(), Some("utf-8"))) }
+                        }
                         Ok(text) => Incoming { name: at, text: Ok(text.to_owned()) },
                         Err(reason) => Incoming::bad(at, &reason),
                     });
@@ -330,6 +390,7 @@ impl<'a> Documents<'a> {
                     return Ok(None);
                 }
             },
+            Format::Scanned(scanned) => scanned.next_document(),
         }
     }
 
@@ -337,12 +398,23 @@ impl<'a> Documents<'a> {
     pub fn is_waiting(&self) -> bool {
         match &self.format {
             Format::Lines { input, .. } => !input.buffer().contains(&b'\n'),
-            Format::Parquet { .. } => false,
+            Format::Parquet { .. } | Format::Scanned(_) => false,
         }
     }
 }
 
+/// Whether lines of JSON cannot begin like this. A NUL in a line is a broken line; in front of the
+/// first it is something else.
+fn is_binary(head: &[u8]) -> bool {
+    !head.trim_ascii_start().starts_with(b"{") && head.contains(&0)
+}
+
 impl Incoming {
+    /// A document that is HTML as it was fetched; the page says which charset it has.
+    pub fn of_html(name: String, html: &[u8]) -> Incoming {
+        Incoming { name, text: Ok(HtmlText::default().of(html, None)) }
+    }
+
     fn bad(name: String, reason: &BadReason) -> Incoming {
         Incoming { name, text: Err(reason.to_string()) }
     }

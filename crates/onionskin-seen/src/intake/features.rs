@@ -1,6 +1,7 @@
 //! Features of texts, several threads at a time and in order.
 
 use onionskin_core::Analyzer;
+use onionskin_core::feature::FeatureMaker;
 
 use super::documents::{Incoming, Prepared};
 use crate::catalogue::Params;
@@ -25,42 +26,60 @@ impl Features {
     }
 }
 
-/// Makes features of texts by the recipe of an index.
+/// Makes features of texts by the recipe and the filter of an index.
 pub struct TextFeatures {
-    analyzers: Vec<Analyzer>,
+    workers: Vec<Worker>,
+}
+
+/// What one thread needs.
+struct Worker {
+    analyzer: Analyzer,
+    /// For a filter that is not that of the recipe.
+    maker: Option<FeatureMaker>,
     sketches: bool,
+}
+
+impl Worker {
+    fn analyze(&mut self, text: &str, out: &mut Features) {
+        let analysis = self.analyzer.analyze(text);
+        out.text_fp = analysis.text_fp().map(|fp| fp.0);
+        let sketch = analysis.sketch();
+        match &mut self.maker {
+            Some(maker) if !sketch.is_empty() => out.features.extend_from_slice(maker.features(sketch)),
+            _ => out.features.extend_from_slice(analysis.features()),
+        }
+        if self.sketches {
+            out.sketch.extend_from_slice(sketch);
+        }
+    }
 }
 
 impl TextFeatures {
     /// With this many threads, one at least.
     pub fn new(params: &Params, threads: usize) -> TextFeatures {
-        let analyzers = (0..threads.max(1)).map(|_| Analyzer::new(&params.recipe, params.seed)).collect();
-        TextFeatures { analyzers, sketches: params.sketches }
+        let worker = || Worker {
+            analyzer: Analyzer::new(&params.recipe, params.seed),
+            maker: (!params.has_own_features()).then(|| FeatureMaker::new(params.filter)),
+            sketches: params.sketches,
+        };
+        TextFeatures { workers: (0..threads.max(1)).map(|_| worker()).collect() }
     }
 
     /// The features of each text, in order.
     pub fn of<T: AsRef<str> + Sync>(&mut self, texts: &[T]) -> Vec<Features> {
         let mut out = vec![Features::default(); texts.len()];
-        let share = texts.len().div_ceil(self.analyzers.len()).max(1);
-        let sketches = self.sketches;
-        let work = move |analyzer: &mut Analyzer, texts: &[T], out: &mut [Features]| {
-            for (text, features) in texts.iter().zip(out) {
-                let analysis = analyzer.analyze(text.as_ref());
-                features.text_fp = analysis.text_fp().map(|fp| fp.0);
-                features.features.extend_from_slice(analysis.features());
-                if sketches {
-                    features.sketch.extend_from_slice(analysis.sketch());
-                }
-            }
+        let share = texts.len().div_ceil(self.workers.len()).max(1);
+        let work = |worker: &mut Worker, texts: &[T], out: &mut [Features]| {
+            texts.iter().zip(out).for_each(|(text, features)| worker.analyze(text.as_ref(), features));
         };
-        let mut parts = self.analyzers.iter_mut().zip(texts.chunks(share).zip(out.chunks_mut(share)));
+        let mut parts = self.workers.iter_mut().zip(texts.chunks(share).zip(out.chunks_mut(share)));
         let first = parts.next();
         std::thread::scope(|scope| {
-            for (analyzer, (texts, out)) in parts {
-                scope.spawn(move || work(analyzer, texts, out));
+            for (worker, (texts, out)) in parts {
+                scope.spawn(move || work(worker, texts, out));
             }
-            if let Some((analyzer, (texts, out))) = first {
-                work(analyzer, texts, out);
+            if let Some((worker, (texts, out))) = first {
+                work(worker, texts, out);
             }
         });
         out

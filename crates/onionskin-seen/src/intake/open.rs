@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use onionskin_core::{Recipe, RecipeError};
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 
 use super::answer::{Answer, IndexStats, RemovedName};
 use super::atlas::{AtlasDocumentsError, recipe_of};
 use super::documents::{Incoming, Prepared};
 use super::features::TextFeatures;
-use super::request::{Request, Verb};
+use super::request::{InvalidThreshold, Request, Threshold, Verb};
 use crate::catalogue::Params;
 use crate::error::SeenError;
 use crate::reader::Reader;
@@ -22,9 +22,12 @@ pub const RECIPE: &str = "w4-rabin64-6x14r2";
 /// The seed of an index that is created without one: that of a scan.
 pub const SEED: u64 = 1;
 
+/// The resemblance that an index is made for where nothing else is said: that of a search.
+pub const THRESHOLD: f64 = 0.9;
+
 /// What an index should be like. What is left open is as it is in an index that is there, and has a
 /// default in one that is created.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wanted {
     /// How features are made; by default as in the atlas, else [`RECIPE`].
     pub recipe: Option<Recipe>,
@@ -32,8 +35,11 @@ pub struct Wanted {
     pub seed: Option<u64>,
     /// Whether documents have names, or numbers; names by default.
     pub names: Option<bool>,
-    /// Whether it must keep sketches.
-    pub sketches: bool,
+    /// Whether it keeps sketches, or features decide what is near. By default it keeps them, unless
+    /// the atlas has none.
+    pub sketches: Option<bool>,
+    /// The resemblance that a new index is made for; [`THRESHOLD`] by default.
+    pub threshold: Option<Threshold>,
 }
 
 /// Why an index cannot be opened or created.
@@ -57,9 +63,17 @@ pub enum OpenError {
         /// Whether it has names.
         names: bool,
     },
-    /// It has no sketches.
-    #[error("the index in {} keeps no sketches", .0.display())]
-    NoSketches(PathBuf),
+    /// It has sketches, or none, where the other is wanted.
+    #[error("the index in {} keeps {}sketches", dir.display(), if *.sketches { "" } else { "no " })]
+    Sketches {
+        /// The index.
+        dir: PathBuf,
+        /// Whether it has sketches.
+        sketches: bool,
+    },
+    /// Not a threshold.
+    #[error(transparent)]
+    Threshold(#[from] InvalidThreshold),
 }
 
 impl Wanted {
@@ -98,8 +112,17 @@ impl Wanted {
             None => (RECIPE.parse()?, SEED),
         };
         let recipe = self.recipe.clone().unwrap_or(recipe);
-        let params = Params::new(&recipe, self.seed.unwrap_or(seed), self.names.unwrap_or(true))?;
-        Ok(if self.sketches { params.with_sketches() } else { params })
+        let (seed, names) = (self.seed.unwrap_or(seed), self.names.unwrap_or(true));
+        let lacking = atlas.filter(|atlas| !atlas.has(&TableName::Sketches));
+        if let Some(atlas) = lacking.filter(|_| self.sketches == Some(true)) {
+            let atlas = atlas.dir().to_owned();
+            return Err(Box::new(AtlasDocumentsError::NoSketches { atlas, recipe }).into());
+        }
+        if self.sketches.unwrap_or(lacking.is_none()) {
+            let threshold = self.threshold.map_or_else(|| THRESHOLD.try_into(), Ok)?;
+            return Ok(Params::made_for(threshold, &recipe, seed, names)?);
+        }
+        Ok(Params { threshold: self.threshold, ..Params::new(&recipe, seed, names)? })
     }
 
     /// An error if an index is not like this.
@@ -109,8 +132,8 @@ impl Wanted {
         if self.names.is_some_and(|names| names != params.names) {
             return Err(OpenError::Names { dir: dir.to_owned(), names: params.names });
         }
-        if self.sketches && !params.sketches {
-            return Err(OpenError::NoSketches(dir.to_owned()));
+        if self.sketches.is_some_and(|sketches| sketches != params.sketches) {
+            return Err(OpenError::Sketches { dir: dir.to_owned(), sketches: params.sketches });
         }
         Ok(())
     }

@@ -34,7 +34,7 @@ impl FromStr for Verb {
     }
 }
 
-/// Only documents of this estimated resemblance or more are near. Above 0 and at most 1.
+/// Only documents that may have this resemblance are near. Above 0 and at most 1.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Deserialize)]
 #[serde(try_from = "f64")]
 pub struct Threshold(f64);
@@ -76,7 +76,7 @@ impl FromStr for Threshold {
 pub struct Request {
     /// What is to be done with them.
     pub verb: Verb,
-    /// With none, the features decide what is near.
+    /// With none, that of the index; where it has none either, the features decide what is near.
     pub threshold: Option<Threshold>,
 }
 
@@ -86,10 +86,11 @@ impl Request {
         Request { verb, threshold: None }
     }
 
-    /// An error if it cannot be asked of such an index: a threshold needs sketches.
+    /// An error if it cannot be asked of such an index: a threshold needs sketches, unless the
+    /// index was made for it.
     pub fn ensure_possible(&self, params: &Params) -> Result<(), SeenError> {
         match self.threshold {
-            Some(_) if !params.sketches => Err(SeenError::NoSketches),
+            Some(_) if !params.sketches && self.threshold != params.threshold => Err(SeenError::NoSketches),
             _ => Ok(()),
         }
     }

@@ -137,13 +137,15 @@ fn an_index_that_is_there_must_be_what_is_wanted() {
     intake.close().unwrap();
     let open = |wanted: Wanted| wanted.open_or_create(&dir.path().join("seen"), None, options()).map(drop);
     open(Wanted::default()).unwrap();
-    open(Wanted { seed: Some(5), names: Some(true), recipe: RECIPE.parse().ok(), sketches: false }).unwrap();
+    open(Wanted { seed: Some(5), names: Some(true), recipe: RECIPE.parse().ok(), ..Wanted::default() })
+        .unwrap();
     let other = Wanted { seed: Some(6), ..Wanted::default() };
     assert!(matches!(open(other), Err(OpenError::Seen(SeenError::Mismatch { .. }))));
     let numbers = Wanted { names: Some(false), ..Wanted::default() };
     assert!(matches!(open(numbers), Err(OpenError::Names { names: true, .. })));
-    let sketches = Wanted { sketches: true, ..Wanted::default() };
-    assert!(matches!(open(sketches), Err(OpenError::NoSketches(_))));
+    let features = Wanted { sketches: Some(false), ..Wanted::default() };
+    assert!(matches!(open(features), Err(OpenError::Sketches { sketches: true, .. })));
+    open(Wanted { threshold: "0.5".parse().ok(), sketches: Some(true), ..Wanted::default() }).unwrap();
     let missing = Wanted::default().open(&dir.path().join("nothing"), options());
     assert!(matches!(missing.err(), Some(OpenError::Seen(SeenError::Missing(_)))));
 }
@@ -169,7 +171,7 @@ fn names_of_an_index_of_numbers_are_numbers() {
 
 #[test]
 fn a_threshold_needs_sketches() {
-    let (_dir, mut intake) = intake(&Wanted::default());
+    let (_dir, mut intake) = intake(&Wanted { sketches: Some(false), ..Wanted::default() });
     let request = Request { verb: Verb::Check, threshold: "0.9".parse().ok() };
     let documents = vec![Incoming { name: String::new(), text: Ok("words".to_owned()) }];
     assert!(matches!(intake.answer(documents, request), Err(SeenError::NoSketches)));

@@ -7,7 +7,10 @@ use crate::blocks::{PAYLOAD, disk_len};
 const MAGIC: &[u8; 8] = b"oskseenR";
 pub(crate) const HEADER: usize = 40;
 pub(super) const RECORD: usize = 18;
-pub(super) const POSTING: usize = 7;
+pub(crate) const POSTING: usize = 7;
+/// Bytes of a document at most beside postings and minima: its record, a directory of one to two
+/// bytes, its share of a group, and a little for checksums.
+pub(crate) const DOCUMENT_BYTES: f64 = RECORD as f64 + 2.0 + GROUP_BYTES as f64 / GROUP as f64 + 0.6;
 /// Bits of a key.
 pub(crate) const KEY_BITS: u32 = 54;
 /// The bits of a text's fingerprint that are kept.

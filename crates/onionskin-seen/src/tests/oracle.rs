@@ -189,6 +189,8 @@ struct Oracle<R> {
     rows: R,
     /// Of an index with sketches.
     threshold: f64,
+    /// Minima that agree at least by the threshold.
+    least: usize,
 }
 
 /// Place of a document, its group, features shared, whether exact, resemblance.
@@ -221,7 +223,8 @@ impl<R: Rows> Oracle<R> {
                 n => agreeing as f64 / n as f64,
             };
             let rank = (resemblance, shared, std::cmp::Reverse(at));
-            if resemblance >= self.threshold
+            let least = if self.threshold == 0.0 { 0 } else { self.least };
+            if (ours.is_empty() || agreeing >= least)
                 && best.is_none_or(|b| rank > (b.resemblance, b.shared, std::cmp::Reverse(b.at)))
             {
                 best = Some(Best { at, group, shared, exact: false, resemblance });
@@ -235,7 +238,7 @@ impl<R: Rows> Oracle<R> {
         if found.is_some() && !copies_too {
             return false;
         }
-        let group = found.map_or_else(
+        let group = found.filter(|found| found.exact).map_or_else(
             || {
                 self.rows.found(text, &self.texts[text].features);
                 self.rows.founders().len() - 1
@@ -335,7 +338,8 @@ fn check(case: &Case, rows: impl Rows) -> Result<(), TestCaseError> {
     };
     let mut seen = Seen::create(&at, params, settings()).unwrap();
     let mut reader = Reader::open(&at, *memory).unwrap();
-    let mut oracle = Oracle { texts: texts.clone(), rows, threshold };
+    let least = onionskin_core::feature::least_agreement(2 * K, threshold, 0.004);
+    let mut oracle = Oracle { texts: texts.clone(), rows, threshold, least };
     for (key, step) in (1u64..).zip(steps) {
         let n = oracle.rows.entries().len();
         match step {

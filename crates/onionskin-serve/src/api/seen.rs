@@ -64,7 +64,7 @@ struct DocumentSchema {
 struct CheckBody {
     #[schema(value_type = Vec<DocumentSchema>)]
     documents: Vec<Box<RawValue>>,
-    /// Only documents of this estimated resemblance or more are near. Needs an index with sketches.
+    /// Only documents that may have this resemblance are near. Needs an index with sketches.
     #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
     threshold: Option<Threshold>,
 }
@@ -78,7 +78,7 @@ struct AddBody {
     /// Leave out duplicates of documents that are in the index, or of earlier ones of the batch.
     #[serde(default)]
     if_new: bool,
-    /// Only documents of this estimated resemblance or more are near. Needs an index with sketches.
+    /// Only documents that may have this resemblance are near. Needs an index with sketches.
     #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
     threshold: Option<Threshold>,
 }
@@ -114,26 +114,30 @@ struct StatsBody {
     read_only: bool,
 }
 
-/// With lines or Parquet, what is in the body of a JSON request otherwise.
+/// With lines, Parquet or HTML, what is in the body of a JSON request otherwise.
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct CheckQuery {
-    /// With lines or Parquet: only documents of this estimated resemblance or more are near.
+    /// With lines, Parquet or HTML: only documents that may have this resemblance are near.
     #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
     threshold: Option<Threshold>,
+    /// With HTML: the name of the document.
+    name: Option<String>,
 }
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 struct AddQuery {
-    /// With lines or Parquet: leave out duplicates of documents that are in the index.
+    /// With lines, Parquet or HTML: leave out duplicates of documents that are in the index.
     #[serde(default)]
     if_new: bool,
-    /// With lines or Parquet: only documents of this estimated resemblance or more are near.
+    /// With lines, Parquet or HTML: only documents that may have this resemblance are near.
     #[param(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
     threshold: Option<Threshold>,
+    /// With HTML: the name of the document.
+    name: Option<String>,
 }
 
 fn adding(if_new: bool, threshold: Option<Threshold>) -> Request {
@@ -164,8 +168,16 @@ struct Batch {
     room: Room,
 }
 
-/// Parses a body and makes features of its texts. `request` is that of a query.
-fn read_batch(state: &AppState, body: BoundedBody, request: Request) -> Result<Batch, ServeError> {
+/// One document that is a page, named in the query.
+const HTML: &str = "text/html";
+
+/// Parses a body and makes features of its texts. `request` and `name` are those of a query.
+fn read_batch(
+    state: &AppState,
+    body: BoundedBody,
+    request: Request,
+    name: Option<String>,
+) -> Result<Batch, ServeError> {
     let seen = service(state)?;
     let most = state.limits().batch_documents;
     let (documents, request) = match body.kind() {
@@ -177,6 +189,10 @@ fn read_batch(state: &AppState, body: BoundedBody, request: Request) -> Result<B
             let rows = Cursor::new(body.bytes().to_vec());
             let rows = Documents::parquet(PLACE, rows, Fields::default(), u64::MAX).map_err(bad_input)?;
             (read_documents(rows, most)?, request)
+        }
+        HTML => {
+            let name = name.unwrap_or_else(|| place(PLACE, 1));
+            (vec![Incoming::of_html(name, body.bytes())], request)
         }
         _ if request.verb == Verb::Check => {
             let CheckBody { documents, threshold } = body.json()?;
@@ -247,7 +263,7 @@ fn answer(state: &AppState, answers: Vec<Answer>, lines: bool) -> Result<Respons
 /// Whether documents, or near-duplicates of them, are in the index. Adds none.
 #[utoipa::path(
     post, path = "/api/v1/seen/check", tag = "seen", params(CheckQuery),
-    request_body(content((CheckBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}]})), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet"))),
+    request_body(content((CheckBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}]})), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet"), (String = "text/html"))),
     responses((status = 200, description = "What is known of each", content((AnswersBody = "application/json"), (String = "application/x-ndjson")))),
 )]
 async fn check(
@@ -260,7 +276,7 @@ async fn check(
     let request = Request { verb: Verb::Check, threshold: query.threshold };
     let (answers, lines) = state
         .work(Lane::Seen, move || {
-            let batch = read_batch(&working, body, request)?;
+            let batch = read_batch(&working, body, request, query.name)?;
             let answers = service(&working)?.check(&batch.documents, batch.request.threshold)?;
             Ok::<_, ServeError>((answers, batch.lines))
         })
@@ -273,7 +289,7 @@ async fn check(
 /// Of two duplicates that are sent at the same time with `if_new`, one is new.
 #[utoipa::path(
     post, path = "/api/v1/seen/add", tag = "seen", params(AddQuery), security(("token" = [])),
-    request_body(content((AddBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}], "if_new": true})), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet"))),
+    request_body(content((AddBody = "application/json", example = json!({"documents": [{"name": "http://example.org/", "text": "some words of a page"}], "if_new": true})), (String = "application/x-ndjson"), (String = "application/vnd.apache.parquet"), (String = "text/html"))),
     responses((status = 200, description = "What was known of each, and whether it was added", content((AnswersBody = "application/json"), (String = "application/x-ndjson")))),
 )]
 async fn add(
@@ -285,7 +301,7 @@ async fn add(
     service(&state)?;
     let working = state.clone();
     let request = adding(query.if_new, query.threshold);
-    let batch = state.work(Lane::Seen, move || read_batch(&working, body, request)).await??;
+    let batch = state.work(Lane::Seen, move || read_batch(&working, body, request, query.name)).await??;
     let answers = service(&state)?.add(batch.documents, batch.request, batch.room).await?;
     answer(&state, answers, batch.lines)
 }
