@@ -97,10 +97,10 @@ fn sketches_tell_how_near() {
     assert_eq!((check("0.8"), check("1")), ("near".to_owned(), "new".to_owned()));
 
     let plain = ["seen", "add", "plain", "in.jsonl"];
-    lines(&dir.run(&plain));
+    lines(&dir.run(&[&plain[..], &["--no-sketches"]].concat()));
     let outcome = dir.run(&[&plain[..], &["--sketches"]].concat());
     assert_eq!(outcome.code, 2);
-    assert!(outcome.stderr.contains("keeps no sketches; --sketches is for new ones"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("keeps no sketches; make another without"), "{}", outcome.stderr);
     let outcome = dir.run(&["seen", "check", "plain", "in.jsonl", "--threshold", "0.9"]);
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("keeps no sketches"), "{}", outcome.stderr);
@@ -135,6 +135,155 @@ fn an_atlas_in_bulk() {
     assert_eq!(statuses(&answers), ["exact"; 4]);
     let answers = lines(&dir.run(&["seen", "check", "index", "--atlas", "atlas", "--memory", "1M"]));
     assert_eq!(statuses(&answers), ["exact"; 4]);
+}
+
+/// Families of texts: a first one, and edited versions of any of those before at all levels.
+fn families(n: u64) -> Vec<(u64, Vec<u64>)> {
+    let mut rng = SplitMix64::new(17);
+    let mut documents = Vec::new();
+    for family in 0..n {
+        let mut versions = vec![(0..300).map(|_| rng.next_u64() % 50_000).collect::<Vec<_>>()];
+        for _ in 0..5 {
+            let mut words = versions[rng.next_u64() as usize % versions.len()].clone();
+            // A word that is changed costs four of three hundred shingles.
+            for _ in 0..rng.next_u64() % 16 {
+                let at = rng.next_u64() as usize % words.len();
+                words[at] = rng.next_u64() % 50_000;
+            }
+            versions.push(words);
+        }
+        documents.extend(versions.into_iter().map(|words| (family, words)));
+    }
+    documents
+}
+
+fn naive_resemblance(a: &[u64], b: &[u64]) -> f64 {
+    let shingles = |words: &[u64]| words.windows(4).map(<[u64]>::to_vec).collect::<BTreeSet<_>>();
+    let (a, b) = (shingles(a), shingles(b));
+    let shared = a.intersection(&b).count();
+    shared as f64 / (a.len() + b.len() - shared) as f64
+}
+
+/// What the index says that it finds at its threshold, it finds, in the bytes that it says.
+#[test]
+fn an_index_keeps_its_threshold() {
+    let dir = Dir::new();
+    let documents = families(120);
+    let lines_of: String = (0..)
+        .zip(&documents)
+        .map(|(id, (_, words)): (u32, _)| {
+            let text: String = words.iter().map(|word| format!("w{word} ")).collect();
+            format!("{{\"id\": \"d{id}\", \"text\": {text:?}}}\n")
+        })
+        .collect();
+    dir.write("in.jsonl", &lines_of);
+    assert_eq!(dir.run(&["scan", "in.jsonl", "-o", "atlas", "-q"]).code, 0);
+    let best: Vec<f64> = (0..documents.len())
+        .map(|at| {
+            let (family, words) = &documents[at];
+            let before = documents[..at].iter().filter(|(other, _)| other == family);
+            before.map(|(_, other)| naive_resemblance(words, other)).fold(0.0, f64::max)
+        })
+        .collect();
+    for threshold in ["0.95", "0.9", "0.8"] {
+        let at: f64 = threshold.parse().unwrap();
+        let add = |index: &str, from: &[&str]| {
+            let arguments = [&["seen", "add", index, "--threshold", threshold], from].concat();
+            lines(&dir.run(&arguments))
+        };
+        let answers = add(&format!("texts-{threshold}"), &["in.jsonl"]);
+        // The scan has kept what the same features are made of.
+        assert_eq!(add(&format!("atlas-{threshold}"), &["--atlas", "atlas"]), answers);
+        let partners: Vec<usize> = (0..documents.len()).filter(|doc| best[*doc] >= at).collect();
+        let found = partners.iter().filter(|doc| answers[**doc]["status"] != "new").count();
+        assert!(partners.len() > 150, "{threshold}: only {} have a partner", partners.len());
+        assert!(found * 100 >= partners.len() * 99, "{threshold}: {found} of {}", partners.len());
+        // What is near has a value, and what is far from the threshold is new.
+        for (doc, answer) in answers.iter().enumerate().filter(|(_, answer)| answer["status"] == "near") {
+            assert_eq!(answer["of"]["method"], "sketch");
+            let told = answer["of"]["resemblance"].as_f64().unwrap();
+            assert!(told > at - 0.16 && best[doc] > at - 0.3, "{threshold}: {answer} {}", best[doc]);
+        }
+        let stats = dir.json(&["seen", "stats", &format!("texts-{threshold}")]);
+        assert_eq!(stats["threshold"], at);
+        assert!(stats["found_at_threshold"].as_f64().unwrap() >= 0.99, "{stats}");
+        let (bytes, expected) = (&stats["bytes_per_document"], &stats["expected_bytes_per_document"]);
+        // The catalogue and the directory of a run weigh more where there are few documents.
+        assert!(bytes.as_f64().unwrap() < expected.as_f64().unwrap() + 10.0, "{stats}");
+    }
+}
+
+#[test]
+fn what_an_index_does_not_find_is_said() {
+    let dir = Dir::new();
+    dir.write("in.jsonl", &[1, 2].map(line).concat());
+    let said = |arguments: &[&str]| {
+        let outcome = dir.run(arguments);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome.stderr
+    };
+    let made = said(&["seen", "add", "index", "in.jsonl"]);
+    assert!(made.contains("10x8r1") && made.contains("finds 99.2 % of documents at 0.9;"), "{made}");
+    assert!(made.contains("427 bytes per document") && !made.contains("warning"), "{made}");
+    let asked = said(&["seen", "check", "index", "in.jsonl", "--threshold", "0.8"]);
+    assert!(asked.contains("warning: this index finds 83.4 % of documents at 0.8"), "{asked}");
+    // An atlas that keeps features and no minima.
+    said(&["scan", "in.jsonl", "-o", "atlas", "--recipe", "broder", "-q"]);
+    let from_atlas = said(&["seen", "add", "plain", "--atlas", "atlas", "--threshold", "0.9"]);
+    assert!(from_atlas.contains("finds 41.5 % of documents at 0.9"), "{from_atlas}");
+    assert!(from_atlas.contains("the atlas keeps no sketches"), "{from_atlas}");
+    said(&["seen", "check", "plain", "in.jsonl", "--threshold", "0.9"]);
+    let outcome = dir.run(&["seen", "add", "other", "--atlas", "atlas", "--sketches"]);
+    assert!(outcome.code == 2 && !dir.path("other").exists(), "{}", outcome.stderr);
+    let quiet = said(&["seen", "add", "index", "in.jsonl", "--quiet"]);
+    assert_eq!(quiet, "");
+}
+
+#[test]
+fn html_and_the_other_formats_of_a_scan() {
+    let dir = Dir::new();
+    let words = text(1);
+    let html = format!("<title>Title</title><script>var x;</script><p>{words}</p>");
+    dir.write("in.jsonl", &line(1));
+    lines(&dir.run(&["seen", "add", "index", "in.jsonl"]));
+    dir.write("page.html", &html);
+    dir.write("html.jsonl", &format!("{{\"id\":\"h\",\"text\":{html:?}}}\n"));
+    dir.write("rows.csv", &format!("id,text\nc,{words}\ne,other words of a row\n"));
+    let check = |arguments: &[&str]| {
+        let answers = lines(&dir.run(&[&["seen", "check", "index"], arguments].concat()));
+        answers
+            .iter()
+            .map(|answer| format!("{} {}", answer["name"], answer["status"]).replace('"', ""))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(check(&["html.jsonl", "--text-is-html"]), ["h exact"]);
+    assert_eq!(check(&["html.jsonl"]), ["h new"]);
+    assert_eq!(check(&["page.html"]), ["page.html exact"]);
+    assert_eq!(check(&["rows.csv"]), ["c exact", "e new"]);
+    assert_eq!(check(&["rows.csv", "in.jsonl", "page.html"]).len(), 4);
+    // A page among the files of a folder.
+    std::fs::create_dir(dir.path("folder")).unwrap();
+    dir.write("folder/a.html", &html);
+    assert_eq!(check(&["folder"]), ["a.html exact"]);
+}
+
+#[test]
+fn a_binary_input_is_one_error() {
+    let dir = Dir::new();
+    let bytes: Vec<u8> =
+        (0..4000u32).map(|n| if n % 50 == 0 { b'\n' } else { (n * 37 % 251) as u8 }).collect();
+    std::fs::write(dir.path("picture.bin"), &bytes).unwrap();
+    lines(&dir.run_with_input(&["seen", "add", "index"], line(1).as_bytes()));
+    let outcome = dir.run(&["seen", "check", "index", "picture.bin", "--quiet"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""));
+    assert!(
+        outcome.stderr.contains("picture.bin: neither text nor a format that is known"),
+        "{}",
+        outcome.stderr
+    );
+    let outcome = dir.run_with_input(&["seen", "check", "index", "--quiet"], &bytes);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""));
+    assert!(outcome.stderr.contains("-: neither lines of JSON nor a format"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -165,3 +165,23 @@ fn the_program_and_the_server_answer_the_same() {
     }
     assert!(n >= 30, "only {n} requests");
 }
+
+/// A page over HTTP, as it was fetched.
+#[test]
+fn a_page_is_a_document() {
+    let dir = Dir::new();
+    let words: String = (0..50).map(|n| format!("word{n} ")).collect();
+    let line = format!("{{\"id\": \"a\", \"text\": {words:?}}}\n");
+    assert_eq!(dir.run_with_input(&["seen", "add", "index"], line.as_bytes()).code, 0);
+    let server = Server::start(&dir, &["--seen", "index"]);
+    let ask = |path: &str, body: &str| {
+        let (status, body) = server.request_as("text/html", "POST", path, body).unwrap();
+        assert_eq!(status, 200, "{body}");
+        parsed(&body)[0]["answers"][0].clone()
+    };
+    let page = format!("<meta charset=utf-8><title>Title</title><p>{words}");
+    let answer = ask("/api/v1/seen/check?name=page", &page);
+    assert_eq!((&answer["name"], &answer["status"]), (&json!("page"), &json!("exact")));
+    let answer = ask("/api/v1/seen/add?if_new=true", "<p>another page with other words");
+    assert_eq!((&answer["name"], &answer["added"]), (&json!("-:1"), &json!(true)));
+}
