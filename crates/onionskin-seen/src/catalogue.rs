@@ -13,7 +13,7 @@ use onionskin_store::storage::Storage;
 use crate::acknowledged;
 use crate::error::SeenError;
 use crate::intake::Threshold;
-use crate::run::{DOCUMENT_BYTES, POSTING as POSTING_BYTES, RunMeta};
+use crate::run::{DOCUMENT_BYTES, POSTING as POSTING_BYTES, RunMeta, SketchShape};
 use crate::wal;
 
 pub(crate) const FILE: &str = "catalogue";
@@ -23,7 +23,7 @@ pub(crate) const MAGIC: &str = "onionskin-seen";
 const VERSION: u32 = 1;
 /// Of an index with sketches, so that older programs say what they lack. Others stay as they were.
 const VERSION_SKETCHES: u32 = 2;
-/// Of an index with a filter or a threshold of its own.
+/// Of an index with a filter or a threshold of its own, which keeps a byte of each minimum.
 const VERSION_FILTER: u32 = 3;
 
 /// The share of documents at the threshold that the chosen filter may miss.
@@ -43,8 +43,8 @@ pub struct Params {
     pub names: bool,
     /// Postings of one feature that are read at most.
     pub crowd: u32,
-    /// Whether the minima of documents are kept, so that resemblance is estimated from them: four
-    /// bytes each, 336 per document where there are 84.
+    /// Whether minima of documents are kept, so that resemblance is estimated from them: a byte of
+    /// each in an index made for a threshold, else all four.
     pub sketches: bool,
     /// Which features documents are indexed by. They are made of the minima of the recipe.
     pub filter: FeatureFilter,
@@ -88,6 +88,16 @@ impl Params {
         if self.sketches { self.recipe.scheme().sketch_len() } else { 0 }
     }
 
+    /// What is kept of a sketch.
+    pub(crate) fn sketch_shape(&self) -> SketchShape {
+        SketchShape { minima: self.minima() as u32, low_bytes: self.sketches && !self.is_of_recipe() }
+    }
+
+    /// Whether the recipe says all, as in indexes of versions 1 and 2.
+    fn is_of_recipe(&self) -> bool {
+        self.recipe.scheme().filter() == Some(self.filter) && self.threshold.is_none()
+    }
+
     /// Whether the features are those of the recipe; else they are made of minima.
     pub fn has_own_features(&self) -> bool {
         let own = self.recipe.scheme().filter();
@@ -109,7 +119,7 @@ impl Params {
 
     /// Bytes on disk at most for a document that is indexed by its features, names left out.
     pub fn expected_bytes_per_document(&self) -> f64 {
-        DOCUMENT_BYTES + (POSTING_BYTES * self.filter.k() + 4 * self.minima()) as f64
+        DOCUMENT_BYTES + (POSTING_BYTES * self.filter.k() + self.sketch_shape().len()) as f64
     }
 
     /// An error that names both, when features of another recipe or seed are not those of this
@@ -163,8 +173,7 @@ impl Catalogue {
     pub(crate) fn to_text(&self) -> String {
         let Params { recipe, seed, names, crowd, sketches, filter, threshold } = &self.params;
         let minima = format!("minima {}\n", self.params.minima());
-        let of_recipe = recipe.scheme().filter() == Some(*filter) && threshold.is_none();
-        let (version, beside) = match (of_recipe, *sketches) {
+        let (version, beside) = match (self.params.is_of_recipe(), *sketches) {
             (true, false) => (VERSION, String::new()),
             (true, true) => (VERSION_SKETCHES, minima),
             (false, _) => {
@@ -183,7 +192,7 @@ impl Catalogue {
             let _ = writeln!(text, "removed {number} {count}");
         }
         for run in &self.runs {
-            let RunMeta { number, first, docs, centres, postings, names, minima: _ } = run;
+            let RunMeta { number, first, docs, centres, postings, names, sketch: _ } = run;
             let _ = writeln!(text, "run {number} {first} {docs} {centres} {postings} {names}");
         }
         let crc = crc32c::crc32c(text.as_bytes());
@@ -237,7 +246,7 @@ impl Catalogue {
         if params.minima() != minima {
             return None;
         }
-        let minima = params.minima() as u32;
+        let sketch = params.sketch_shape();
         let (generation, next) = (field("generation")?.parse().ok()?, field("next")?.parse().ok()?);
         let wal = field("wal")?.parse().ok()?;
         let mut catalogue = Catalogue { params, generation, next, wal, removed: None, runs: Vec::new() };
@@ -257,7 +266,7 @@ impl Catalogue {
                     if names >> 56 != 0 {
                         return None;
                     }
-                    catalogue.runs.push(RunMeta { number, first, docs, centres, postings, names, minima });
+                    catalogue.runs.push(RunMeta { number, first, docs, centres, postings, names, sketch });
                 }
                 _ => return None,
             }

@@ -31,15 +31,15 @@
 //! comparisons: 3·10⁻⁹ a feature at ten million documents, and r ≥ 2 must fail at once.
 //!
 //! **Bytes.** A centre with k = 6: 6·7 postings + 18 + 1 to 2 of directory + 0.1 % of checksums =
-//! 61 to 62 bytes; with k = 10 and 84 minima, 427; a copy: 25. The log of what is not yet in a run is 77 bytes per document, for at
+//! 61 to 62 bytes; with k = 10 and 84 minima, 175; a copy: 25. The log of what is not yet in a run is 77 bytes per document, for at
 //! most 32 768 of them. Names come on top, as long as they are and two bytes.
 //!
 //! **Passes.** A run is larger than twice all younger runs together, so there are at most log₃ n of
 //! them, and a document is rewritten about log₁.₅ of as many. A check reads one bucket a feature
 //! and run.
 //!
-//! **Sketches** are kept of centres, unless features are to decide: four bytes per minimum, 336 per
-//! document for 84 of them, in a part of the run that nothing else reads. Resemblance is then the
+//! **Sketches** are kept of centres, unless features are to decide: the lowest byte of each minimum,
+//! 84 per document (four bytes in older indexes), in a part of the run that nothing else reads. Resemblance is then the
 //! share of minima that agree ([`Probe::with_sketch`], [`Probe::with_threshold`]).
 //!
 //! **Memory.** The directories, when they fit into a quarter of the budget; blocks of 4 KiB that

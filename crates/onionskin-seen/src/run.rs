@@ -17,6 +17,7 @@ mod write;
 
 pub(crate) use format::{
     DOCUMENT_BYTES, FP_MASK, HEADER, KEY_BITS, LOST_MINIMUM, MOST_POSTINGS, POSTING, Record, RunMeta,
+    SketchShape,
 };
 pub(crate) use read::{Located, Run};
 pub(crate) use salvage::Salvage;

@@ -10,7 +10,7 @@ use crate::blocks::{BlockWriter, Room};
 pub use crate::catalogue::parse_bytes as catalogue;
 use crate::error::SeenError;
 pub use crate::removed::parse_content as removed;
-use crate::run::{HEADER, KEY_BITS, Run, RunMeta, Salvage};
+use crate::run::{HEADER, KEY_BITS, Run, RunMeta, Salvage, SketchShape};
 pub use crate::wal::parse_bytes as wal;
 
 /// Reads a run of this content, through a file in a folder, in every way that there is; returns how
@@ -30,7 +30,7 @@ pub fn run(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
         centres: centres.min(docs),
         postings: (postings + 256 * (postings_high % 4)).into(),
         names: names.into(),
-        minima: minima % 16,
+        sketch: SketchShape { minima: minima % 16, low_bytes: minima >= 128 },
     };
     let mut out = BlockWriter::create(&Disk, &meta.path(dir), meta.number)?;
     out.write(&meta.header())?;
@@ -55,7 +55,7 @@ pub fn run(dir: &Path, content: &[u8]) -> Result<u64, SeenError> {
         let mut out = Vec::new();
         for document in run.documents() {
             let (doc, record) = document?;
-            let _ = (run.name(record.key), run.sketch(doc, <[[u8; 4]]>::len), run.record(doc));
+            let _ = (run.name(record.key), run.sketch(doc), run.record(doc));
             if in_memory {
                 let _ = (salvage.record(doc), salvage.name(record.key), salvage.sketch(doc));
             }

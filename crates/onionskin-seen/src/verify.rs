@@ -189,8 +189,8 @@ pub fn repair(dir: &Path, options: Options) -> Result<Repair, SeenError> {
                 }
                 Err(error) if is_gone(&error) => {
                     lost.extend(meta.first..meta.first + meta.docs);
-                    let minima = catalogue.params.minima();
-                    let plan = RunPlan { number, first: meta.first, docs: meta.docs, names: 2, minima };
+                    let RunMeta { first, docs, sketch, .. } = meta;
+                    let plan = RunPlan { number, first, docs, names: 2, sketch };
                     let mut writer = RunWriter::create(storage, dir, plan)?;
                     for doc in meta.first..meta.first + meta.docs {
                         writer.push_document(doc, Record { fp: 0, centre: doc, key: 0 })?;
@@ -198,7 +198,7 @@ pub fn repair(dir: &Path, options: Options) -> Result<Repair, SeenError> {
                     writer.push_names(&[0, 0])?;
                     writer.begin_sketches()?;
                     for _ in 0..meta.docs {
-                        writer.push_sketch(&vec![LOST_MINIMUM; minima])?;
+                        writer.push_sketch(&vec![LOST_MINIMUM; sketch.minima as usize])?;
                     }
                     writer.finish()?
                 }
@@ -270,8 +270,8 @@ fn rebuild(
     }
     let names_len = if names { names_len + 2 * u64::from(meta.docs) } else { 0 };
     let storage = options.storage.as_ref();
-    let minima = catalogue.params.minima();
-    let plan = RunPlan { number, first: meta.first, docs: meta.docs, names: names_len, minima };
+    let RunMeta { first, docs, sketch, .. } = meta;
+    let plan = RunPlan { number, first, docs, names: names_len, sketch };
     let mut writer = RunWriter::create(storage, dir, plan)?;
     let mut place = 0;
     for doc in all.clone() {
@@ -291,8 +291,8 @@ fn rebuild(
     }
     writer.begin_sketches()?;
     let mut lost_sketches = 0;
-    if minima > 0 {
-        let nothing = vec![LOST_MINIMUM; minima];
+    if !sketch.is_none() {
+        let nothing = vec![LOST_MINIMUM; sketch.minima as usize];
         for doc in all {
             // A lost document counts as a centre until it is removed.
             let record = sound(doc);

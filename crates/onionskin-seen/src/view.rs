@@ -15,7 +15,7 @@ use crate::error::SeenError;
 use crate::intake::Threshold;
 use crate::memtable::Memtable;
 use crate::removed::{NOBODY, Removed};
-use crate::run::{FP_MASK, KEY_BITS, LOST_MINIMUM, Located, Record, Run, RunMeta};
+use crate::run::{FP_MASK, KEY_BITS, Located, Record, Run, RunMeta};
 use crate::wal::Change;
 
 /// A document that is looked for: the fingerprint of its text and its features. A document without
@@ -351,32 +351,17 @@ impl View {
     /// How many minima of a document agree with these; `None` where none are kept of it, or they
     /// were lost to damage.
     fn agreement(&self, centre: u32, sketch: &[u32]) -> Result<Option<usize>, SeenError> {
-        let minima = self.params.minima();
-        if minima == 0 {
+        if !self.params.sketches {
             return Ok(None);
         }
-        let compare = |theirs: &mut dyn Iterator<Item = u32>| {
-            let (mut agreeing, mut lost) = (0, true);
-            for (ours, theirs) in sketch.iter().zip(theirs) {
-                agreeing += usize::from(*ours == theirs);
-                lost &= theirs == LOST_MINIMUM;
-            }
-            (!lost).then_some(agreeing)
-        };
-        let agreeing = match self.runs.iter().find(|run| run.contains(centre)) {
-            Some(run) => {
-                run.sketch(centre, |bytes| compare(&mut bytes.iter().map(|b| u32::from_le_bytes(*b))))?
-            }
-            None => self.memtable.sketch(centre, minima).map(|sketch| compare(&mut sketch.iter().copied())),
-        };
-        Ok(agreeing.flatten())
+        let shape = self.params.sketch_shape();
+        Ok(self.sketch(centre)?.and_then(|theirs| shape.agreement(sketch, &theirs)))
     }
 
-    /// The minima of a centre, in an index with sketches.
+    /// What is kept of the minima of a centre, in an index with sketches.
     pub(crate) fn sketch(&self, doc: u32) -> Result<Option<Vec<u32>>, SeenError> {
-        let numbers = |bytes: &[[u8; 4]]| bytes.iter().map(|minimum| u32::from_le_bytes(*minimum)).collect();
         match self.runs.iter().find(|run| run.contains(doc)) {
-            Some(run) => run.sketch(doc, numbers),
+            Some(run) => run.sketch(doc),
             None => Ok(self.memtable.sketch(doc, self.params.minima()).map(<[u32]>::to_vec)),
         }
     }

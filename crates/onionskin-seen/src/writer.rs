@@ -294,7 +294,7 @@ impl Seen {
                 first: table.first,
                 docs: table.docs(),
                 names: table.names.len() as u64,
-                minima: self.view.params.minima(),
+                sketch: self.view.params.sketch_shape(),
             };
             let mut writer = RunWriter::create(storage.as_ref(), &self.dir, plan)?;
             for (doc, record) in (table.first..).zip(&table.records) {

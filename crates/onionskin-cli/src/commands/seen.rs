@@ -119,9 +119,8 @@ struct IntakeArgs {
     /// kind.
     #[arg(long)]
     numeric_ids: bool,
-    /// An error unless the index keeps the minima of documents, 336 bytes each by the default
-    /// recipe, to estimate resemblance from. A new index keeps them anyway, where the atlas has
-    /// them.
+    /// An error unless the index keeps minima of documents, 84 bytes each by the default recipe, to
+    /// estimate resemblance from. A new index keeps them anyway, where the atlas has them.
     #[arg(long)]
     sketches: bool,
     /// In a new index, keep no minima: the features of the recipe decide what is near. A document

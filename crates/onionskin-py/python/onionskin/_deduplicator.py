@@ -27,7 +27,7 @@ class Deduplicator:
     """Tells of documents as they come whether they, or some nearly like them, have come before, and which.
 
     Without a `path` it lives in a temporary folder and ends with the object; with one it is an index on disk, the same that `onionskin seen`
-    and `onionskin serve` use. Memory is bounded whatever the number of documents: 427 bytes each are on disk, or 62 without sketches.
+    and `onionskin serve` use. Memory is bounded whatever the number of documents: 175 bytes each are on disk, or 62 without sketches.
 
     >>> seen = Deduplicator()
     >>> seen.add("Onionskin is the thin paper of carbon copies.", id="first")
@@ -40,7 +40,7 @@ class Deduplicator:
     2
 
     `recipe` says how minima are made (`w4-rabin64-6x14r2`). Documents that may have the resemblance `threshold` are near. A new index is made for it (0.9):
-    it finds 99 % of the documents at the threshold. Minima are kept for that, 336 bytes per document on disk. With `sketches=False` a new index keeps none,
+    it finds 99 % of the documents at the threshold. Minima are kept for that, 84 bytes per document on disk. With `sketches=False` a new index keeps none,
     and the features of the recipe decide. `ids` is `str` or `int`: what names documents; `None` takes an index
     as it is. Documents without an id are numbered as they are added.
 

@@ -3,8 +3,15 @@ use super::*;
 use crate::testing::params;
 
 fn some() -> Catalogue {
-    let run =
-        |number, first, docs| RunMeta { number, first, docs, centres: 1, postings: 9, names: 0, minima: 0 };
+    let run = |number, first, docs| RunMeta {
+        number,
+        first,
+        docs,
+        centres: 1,
+        postings: 9,
+        names: 0,
+        sketch: SketchShape::default(),
+    };
     Catalogue {
         params: params("w4-rabin64-6x14r2+sketch", true),
         generation: 3,
@@ -26,7 +33,8 @@ fn a_catalogue_reads_back() {
 fn only_sketches_make_another_version() {
     let mut catalogue = some();
     catalogue.params.sketches = true;
-    catalogue.runs.iter_mut().for_each(|run| run.minima = 84);
+    let sketch = SketchShape { minima: 84, low_bytes: false };
+    catalogue.runs.iter_mut().for_each(|run| run.sketch = sketch);
     let text = catalogue.to_text();
     assert!(text.starts_with("onionskin-seen 2\n") && text.contains("\nminima 84\n"), "{text}");
     assert_eq!(parse_bytes(text.as_bytes()).unwrap(), catalogue);
@@ -42,7 +50,8 @@ fn a_filter_of_its_own_makes_another_version() {
     let threshold: Threshold = "0.9".parse().unwrap();
     let made_for = Params::made_for(threshold, &Recipe::default(), 1, true).unwrap();
     let mut catalogue = Catalogue { params: made_for, ..some() };
-    catalogue.runs.iter_mut().for_each(|run| run.minima = 84);
+    let sketch = SketchShape { minima: 84, low_bytes: true };
+    catalogue.runs.iter_mut().for_each(|run| run.sketch = sketch);
     let text = catalogue.to_text();
     assert!(text.starts_with("onionskin-seen 3\n"), "{text}");
     assert!(text.contains("\nminima 84\nfilter 10x8r1\nthreshold 0.9\n"), "{text}");
@@ -61,11 +70,12 @@ fn a_filter_of_its_own_makes_another_version() {
 
 #[test]
 fn an_index_made_for_a_threshold_finds_nearly_all_at_it() {
-    for (threshold, filter) in [(0.8, "16x5r1"), (0.9, "10x8r1"), (0.95, "7x12r1"), (1.0, "1x84r1")] {
+    let expected = [(0.8, "16x5r1", 57), (0.9, "10x8r1", 68), (0.95, "7x12r1", 74), (1.0, "1x84r1", 84)];
+    for (threshold, filter, least) in expected {
         let params = Params::made_for(threshold.try_into().unwrap(), &Recipe::default(), 1, true).unwrap();
         assert_eq!(params.filter.to_string(), filter);
         assert!(params.finds(threshold) >= 0.99, "{threshold}: {}", params.finds(threshold));
-        assert!(params.least_agreement(threshold) as f64 >= 84.0 * threshold - 10.0);
+        assert_eq!(params.least_agreement(threshold), least);
     }
     // Minima alone are enough.
     let minima = "w4-rabin64-t128".parse().unwrap();

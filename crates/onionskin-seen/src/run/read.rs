@@ -99,19 +99,15 @@ impl Run {
         Ok(Some(nth.into()))
     }
 
-    /// The minima of a centre, in an index with sketches.
-    pub(crate) fn sketch<T>(
-        &self,
-        doc: u32,
-        work: impl FnOnce(&[[u8; 4]]) -> T,
-    ) -> Result<Option<T>, SeenError> {
-        if self.meta.minima == 0 {
+    /// What is kept of the minima of a centre, in an index with sketches.
+    pub(crate) fn sketch(&self, doc: u32) -> Result<Option<Vec<u32>>, SeenError> {
+        let shape = self.meta.sketch;
+        if shape.is_none() {
             return Ok(None);
         }
         let Some(place) = self.sketch_place(doc)? else { return Ok(None) };
-        let bytes = self.meta.sketch_bytes();
-        let offset = self.meta.sketches_at() + place * bytes as u64;
-        self.file.with_range(offset, bytes, |bytes| Some(work(bytes.as_chunks().0)))
+        let offset = self.meta.sketches_at() + place * shape.len() as u64;
+        self.file.with_range(offset, shape.len(), |bytes| Some(shape.read(bytes)))
     }
 
     /// All sketches, one behind the other, as they are in the file.
@@ -125,7 +121,7 @@ impl Run {
 
     /// An error if sketches are not those of the centres.
     pub(crate) fn check_sketches(&self) -> Result<(), SeenError> {
-        if self.meta.minima == 0 {
+        if self.meta.sketch.is_none() {
             return Ok(());
         }
         let mut nth = 0;

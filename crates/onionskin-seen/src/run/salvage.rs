@@ -71,9 +71,8 @@ impl Salvage {
         let place = doc - self.meta.first;
         let group = self.meta.groups_at() + u64::from(place / GROUP) * GROUP_BYTES as u64;
         let nth = nth_centre(&self.read(group)?, place % GROUP).filter(|nth| *nth < self.meta.centres)?;
-        let at = self.meta.sketches_at() + u64::from(nth) * self.meta.sketch_bytes() as u64;
-        let bytes = self.read_vec(at, self.meta.sketch_bytes())?;
-        Some(bytes.as_chunks().0.iter().map(|minimum| u32::from_le_bytes(*minimum)).collect())
+        let at = self.meta.sketches_at() + u64::from(nth) * self.meta.sketch.len() as u64;
+        self.read_vec(at, self.meta.sketch.len()).map(|bytes| self.meta.sketch.read(&bytes))
     }
 
     /// Where buckets begin, as far as it can be known.

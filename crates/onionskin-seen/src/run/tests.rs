@@ -23,7 +23,7 @@ proptest! {
     ) {
         let dir = fast_dir();
         let storage = Faulty::never();
-        let plan = RunPlan { number: 7, first, docs, names: 0, minima: 0 };
+        let plan = RunPlan { number: 7, first, docs, names: 0, sketch: SketchShape::default() };
         let mut writer = RunWriter::create(storage.as_ref(), dir.path(), plan).unwrap();
         for doc in 0..docs {
             let record = Record { fp: u64::from(doc), centre: first, key: u64::from(doc) << 40 };
@@ -61,14 +61,15 @@ proptest! {
     fn sketches_are_those_of_their_centres(
         is_centre in prop::collection::vec(any::<bool>(), 1..300),
         first in 0u32..50,
-        minima in 1usize..90,
+        minima in 1u32..90,
+        low_bytes: bool,
     ) {
         let dir = fast_dir();
         let storage = Faulty::never();
         let docs = is_centre.len() as u32;
-        let plan = RunPlan { number: 7, first, docs, names: 3, minima };
+        let plan = RunPlan { number: 7, first, docs, names: 3, sketch: SketchShape { minima, low_bytes } };
         let mut writer = RunWriter::create(storage.as_ref(), dir.path(), plan).unwrap();
-        let sketch = |doc: u32| -> Vec<u32> { (0..minima as u32).map(|i| doc * 1000 + i).collect() };
+        let sketch = |doc: u32| -> Vec<u32> { (0..minima).map(|i| doc * 1000 + i).collect() };
         for (doc, is_centre) in (first..).zip(&is_centre) {
             let centre = if *is_centre { doc } else { doc + 1 };
             writer.push_document(doc, Record { fp: 1, centre, key: 0 }).unwrap();
@@ -83,11 +84,13 @@ proptest! {
         let run = Run::open(dir.path(), meta, true, Room::All).unwrap();
         run.check_sketches().unwrap();
         let salvage = Salvage::open(dir.path(), meta).unwrap();
-        let numbers = |bytes: &[[u8; 4]]| bytes.iter().map(|b| u32::from_le_bytes(*b)).collect::<Vec<_>>();
+        let kept = |doc| sketch(doc).into_iter().map(|minimum| meta.sketch.kept(minimum)).collect::<Vec<_>>();
         for doc in first..first + docs {
-            let expected = centres.contains(&doc).then(|| sketch(doc));
-            prop_assert_eq!(run.sketch(doc, numbers).unwrap(), expected.clone());
+            let expected = centres.contains(&doc).then(|| kept(doc));
+            prop_assert_eq!(run.sketch(doc).unwrap(), expected.clone());
             prop_assert_eq!(salvage.sketch(doc), expected);
+            prop_assert_eq!(meta.sketch.agreement(&sketch(doc), &kept(doc)), Some(minima as usize));
+            prop_assert_eq!(meta.sketch.agreement(&sketch(doc), &vec![LOST_MINIMUM; minima as usize]), None);
         }
         let mut found = Vec::new();
         run.lookup(5, 9, &mut found).unwrap();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use onionskin_store::storage::Storage;
 
-use super::format::{GROUP, POSTING, Record, RunMeta, Shape};
+use super::format::{GROUP, POSTING, Record, RunMeta, Shape, SketchShape};
 use crate::blocks::BlockWriter;
 use crate::error::SeenError;
 
@@ -16,8 +16,8 @@ pub(crate) struct RunPlan {
     pub docs: u32,
     /// Bytes of names.
     pub names: u64,
-    /// Minima in a sketch.
-    pub minima: usize,
+    /// What sketches are like.
+    pub sketch: SketchShape,
 }
 
 /// Writes a run: all documents, then all names, then all sketches, then all postings in order of
@@ -35,14 +35,13 @@ pub(crate) struct RunWriter {
 impl RunWriter {
     /// Begins a run. How many postings and centres there are comes out in the end.
     pub(crate) fn create(storage: &dyn Storage, dir: &Path, plan: RunPlan) -> Result<RunWriter, SeenError> {
-        let RunPlan { number, first, docs, names, minima } = plan;
-        let minima = minima as u32;
-        let meta = RunMeta { number, first, docs, centres: 0, postings: 0, names, minima };
+        let RunPlan { number, first, docs, names, sketch } = plan;
+        let meta = RunMeta { number, first, docs, centres: 0, postings: 0, names, sketch };
         let mut out = BlockWriter::create(storage, &meta.path(dir), number)?;
         out.write(&meta.header())?;
         let shape = meta.shape();
         let directory = vec![0; shape.buckets() as usize + 1];
-        let centres = if minima == 0 { vec![] } else { vec![0; docs.div_ceil(GROUP) as usize] };
+        let centres = if sketch.is_none() { vec![] } else { vec![0; docs.div_ceil(GROUP) as usize] };
         Ok(RunWriter { out, meta, shape, centres, directory })
     }
 
@@ -74,9 +73,9 @@ impl RunWriter {
         Ok(())
     }
 
-    /// The minima of the next centre.
+    /// The minima of the next centres.
     pub(crate) fn push_sketch(&mut self, sketch: &[u32]) -> Result<(), SeenError> {
-        sketch.iter().try_for_each(|minimum| self.out.write(&minimum.to_le_bytes()))
+        self.out.write(&self.meta.sketch.bytes(sketch))
     }
 
     /// Sketches as they are in another run.

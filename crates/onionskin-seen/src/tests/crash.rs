@@ -29,10 +29,14 @@ fn states() -> Vec<BTreeSet<u64>> {
     states
 }
 
-/// Every other operation is tried with sketches.
+/// Every other operation is tried with sketches, and half of these with a byte of each minimum.
 fn kind(nth: u64) -> (Params, usize) {
     let params = params("w4-rabin64-6x14r2", false);
-    if nth.is_multiple_of(2) { (params, 0) } else { (params.with_sketches(), 84) }
+    match nth % 4 {
+        0 | 2 => (params, 0),
+        1 => (params.with_sketches(), 84),
+        _ => (Params { threshold: "0.9".parse().ok(), ..params.with_sketches() }, 84),
+    }
 }
 
 fn work(seen: &mut Seen, from: u64, acknowledged: &mut u64) -> Result<(), SeenError> {

@@ -87,6 +87,8 @@ fn every_harm_is_noticed_named_and_repaired() {
 #[test]
 fn every_harm_to_an_index_with_sketches_is_noticed_named_and_repaired() {
     check_all(params("w4-rabin64-6x3r2", true).with_sketches());
+    let threshold = "0.9".parse().ok();
+    check_all(Params { threshold, ..params("w4-rabin64-6x3r2", true).with_sketches() });
 }
 
 /// A near copy is told by its features where the sketch is lost, and by its sketch again where it

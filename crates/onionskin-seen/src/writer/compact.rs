@@ -45,7 +45,7 @@ impl Seen {
         let first = runs.first().map_or(0, |run| run.meta().first);
         let docs = runs.iter().map(|run| run.meta().docs).sum();
         let names = runs.iter().map(|run| run.meta().names).sum();
-        let plan = RunPlan { number, first, docs, names, minima: self.view.params.minima() };
+        let plan = RunPlan { number, first, docs, names, sketch: self.view.params.sketch_shape() };
         let mut writer = RunWriter::create(self.options.storage.as_ref(), &self.dir, plan)?;
         let mut names_before = 0;
         for run in runs {
@@ -156,8 +156,8 @@ impl Seen {
                 Ok(())
             })?;
         }
-        let minima = view.params.minima();
-        let plan = RunPlan { number, first: docs.start, docs: docs.end - docs.start, names, minima };
+        let sketch = view.params.sketch_shape();
+        let plan = RunPlan { number, first: docs.start, docs: docs.end - docs.start, names, sketch };
         let mut writer = RunWriter::create(self.options.storage.as_ref(), &self.dir, plan)?;
         let mut place = 0;
         each(&mut |new, doc, record| {
@@ -177,8 +177,8 @@ impl Seen {
             })?;
         }
         writer.begin_sketches()?;
-        if minima > 0 {
-            let lost = vec![LOST_MINIMUM; minima];
+        if !sketch.is_none() {
+            let lost = vec![LOST_MINIMUM; sketch.minima as usize];
             each(&mut |_, doc, record| {
                 if view.removed.stand_in(record.centre).unwrap_or(doc) != doc {
                     return Ok(());

@@ -77,11 +77,10 @@ fn lines_in_lines_out() {
     );
 }
 
-/// An index with sketches, of names or of numbers, that a server then opens.
-fn with_sketches(names: bool) -> (tempfile::TempDir, Server) {
+/// An index that a server then opens.
+fn with_index(wanted: &Wanted) -> (tempfile::TempDir, Server) {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("seen");
-    let wanted = Wanted { names: Some(names), sketches: true, ..Wanted::default() };
     drop(wanted.open_or_create(&dir, None, Options::new(MemoryBudget::from_mib(16))).unwrap());
     let server = Server::new(|config| config.seen = Some(dir));
     (folder, server)
@@ -89,7 +88,7 @@ fn with_sketches(names: bool) -> (tempfile::TempDir, Server) {
 
 #[test]
 fn a_threshold_decides_what_is_near() {
-    let (_folder, server) = with_sketches(true);
+    let (_folder, server) = with_index(&Wanted::default());
     let words = |from: u32, to: u32| (from..to).map(|word| format!("word{word} ")).collect::<String>();
     server.post("/api/v1/seen/add", &json!({"documents": [{"name": "a", "text": words(0, 200)}]}));
     let check = |threshold: f64| {
@@ -100,12 +99,13 @@ fn a_threshold_decides_what_is_near() {
     assert_eq!(statuses(&check(0.8)), ["near"]);
     assert_eq!(statuses(&check(1.0)), ["new"]);
     let stats = server.get("/api/v1/seen/stats").json();
+    assert_eq!((&stats["filter"], &stats["threshold"]), (&"10x8r1".into(), &0.9.into()));
     assert_eq!((&stats["minima"], &stats["sketch_bytes"]), (&84.into(), &336.into()));
     for wrong in [json!(0), json!(1.5), json!("much")] {
         let body = json!({"documents": [], "threshold": wrong});
         assert_eq!(server.post("/api/v1/seen/check", &body).status, 400, "{body}");
     }
-    let plain = Server::plain();
+    let (_folder, plain) = with_index(&Wanted { sketches: Some(false), ..Wanted::default() });
     let body = json!({"documents": [{"name": "a", "text": "b"}], "threshold": 0.9});
     for path in ["/api/v1/seen/check", "/api/v1/seen/add"] {
         assert_eq!(plain.post(path, &body).status, 400);
@@ -114,7 +114,7 @@ fn a_threshold_decides_what_is_near() {
 
 #[test]
 fn an_index_of_numbers_has_no_other_names() {
-    let (_folder, server) = with_sketches(false);
+    let (_folder, server) = with_index(&Wanted { names: Some(false), ..Wanted::default() });
     let documents = json!([{"name": "7", "text": text(1)}, {"name": "x", "text": text(2)}]);
     let added = server.post("/api/v1/seen/add", &json!({"documents": documents})).json();
     assert_eq!(statuses(&added), ["new", "bad"]);
