@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 use onionskin::{ScanParams, SimilarParams, Survivor};
 use onionskin_core::{Chunking, FeatureFilter, Recipe};
-use onionskin_corpus::{Format, Options};
+use onionskin_corpus::{BaseUrl, FieldNames, Format, Options};
 use onionskin_extract::PdfTool;
 use onionskin_similar::cluster::Clustering;
 use onionskin_similar::overlap::Engine;
@@ -219,15 +219,20 @@ pub(crate) struct ReadingArgs {
     /// Read every input as this: warc, jsonl, parquet, csv, tsv, wacz or tree.
     #[arg(long)]
     pub format: Option<Format>,
-    /// The field or column with the text; `metadata.text` goes into an object.
-    #[arg(long, default_value = "text", value_name = "NAME")]
-    pub text_field: String,
-    /// The field or column with the document's own name.
-    #[arg(long, default_value = "id", value_name = "NAME")]
-    pub id_field: String,
-    /// The field or column with the address.
-    #[arg(long, default_value = "url", value_name = "NAME")]
-    pub url_field: String,
+    /// The field or column with the text. Of several names, with commas between them, the first
+    /// that a record (in tables, the header) has is taken; `metadata.text` goes into an object.
+    #[arg(long, default_value = FieldNames::TEXT, value_name = "NAMES", value_parser = text_field)]
+    pub text_field: FieldNames,
+    /// The field or column with the document's own name; names as in --text-field.
+    #[arg(long, default_value = FieldNames::ID, value_name = "NAMES")]
+    pub id_field: FieldNames,
+    /// The field or column with the URL; names as in --text-field.
+    #[arg(long, default_value = FieldNames::URL, value_name = "NAMES")]
+    pub url_field: FieldNames,
+    /// The field or column with the time of the fetch, as in 2026-01-02T03:04:05Z; names as in
+    /// --text-field.
+    #[arg(long, default_value = FieldNames::DATE, value_name = "NAMES")]
+    pub date_field: FieldNames,
     /// The text field holds HTML.
     #[arg(long)]
     pub text_is_html: bool,
@@ -238,6 +243,14 @@ pub(crate) struct ReadingArgs {
     /// Take HTTP responses of any status, not only 200.
     #[arg(long)]
     pub any_status: bool,
+    /// The folders in a folder are hosts, whatever their names: `intranet/a.html` is
+    /// http://intranet/a.html. Without it names with a known top-level domain are hosts.
+    #[arg(long, conflicts_with = "base_url")]
+    pub hosts: bool,
+    /// Where files of folders, and files that are named, come from: their URLs are this and their
+    /// paths (below the folder; of a named file, as it is given).
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<BaseUrl>,
     /// Follow symbolic links that lead out of a folder. Links to a place in it are followed anyway.
     #[arg(long)]
     pub follow_links: bool,
@@ -256,6 +269,11 @@ pub(crate) struct ReadingArgs {
     /// Fail when a file or folder inside a folder cannot be opened, instead of skipping it.
     #[arg(long)]
     pub strict: bool,
+}
+
+fn text_field(names: &str) -> Result<FieldNames, String> {
+    let names = FieldNames::from(names);
+    if names.is_empty() { Err("name at least one field".to_owned()) } else { Ok(names) }
 }
 
 fn pdf_tool(name: &str) -> Result<PdfTool, String> {

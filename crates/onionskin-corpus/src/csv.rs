@@ -2,7 +2,7 @@
 //! line feeds.
 //!
 //! Where a record ends can only be known from everything before it, so the input is taken apart in
-//! order. That is done once: the sequential part unpacks the three wanted fields into blocks, and
+//! order. That is done once: the sequential part unpacks the wanted fields into blocks, and
 //! workers make documents of those.
 
 mod records;
@@ -13,8 +13,9 @@ use std::io::Read;
 use std::ops::Range;
 
 use crate::document::{BadReason, Loss, Visitor};
+use crate::fields::FieldNames;
 use crate::options::Options;
-use crate::record::TextRecord;
+use crate::record::{TextRecord, fetch_date};
 use crate::task::Scratch;
 
 /// No block has more records than this, however short they are.
@@ -47,8 +48,8 @@ struct Row {
     offset: u64,
     /// How many bytes of the stream it takes.
     bytes: u64,
-    /// Where in the data the text, the id and the url are.
-    fields: Result<[Option<Range<usize>>; 3], BadReason>,
+    /// Where in the data the text, the id, the URL and the date are.
+    fields: Result<[Option<Range<usize>>; 4], BadReason>,
 }
 
 /// Cuts a stream of CSV into blocks.
@@ -56,7 +57,7 @@ pub(crate) struct CsvBlocks<R> {
     records: CsvRecords<R>,
     max_record_bytes: u64,
     header_columns: usize,
-    columns: [Option<usize>; 3],
+    columns: [Option<usize>; 4],
     /// One read ahead, so that the last block is known to be the last. Its fields are unpacked.
     ahead: Option<(Row, Vec<u8>)>,
     is_begun: bool,
@@ -69,7 +70,7 @@ impl<R: Read> CsvBlocks<R> {
             records: CsvRecords::new(input, delimiter, options.max_record_bytes),
             max_record_bytes: options.max_record_bytes,
             header_columns: 0,
-            columns: [None; 3],
+            columns: [None; 4],
             ahead: None,
             is_begun: false,
         };
@@ -90,11 +91,13 @@ impl<R: Read> CsvBlocks<R> {
             }
         };
         blocks.header_columns = names.len();
-        let wanted = [&options.text_field, &options.id_field, &options.url_field];
-        blocks.columns = wanted.map(|wanted| names.iter().position(|name| name == wanted));
+        let Options { text_field, id_field, url_field, date_field, .. } = options;
+        blocks.columns = [text_field, id_field, url_field, date_field].map(|wanted: &FieldNames| {
+            wanted.iter().find_map(|wanted| names.iter().position(|name| name == wanted))
+        });
         if blocks.columns[0].is_none() {
             return Err(BadReason::MissingColumn {
-                column: options.text_field.clone(),
+                column: options.text_field.spoken(),
                 known: names.join(", "),
             });
         }
@@ -166,7 +169,7 @@ impl<R: Read> CsvBlocks<R> {
                     break (Row { offset, bytes, fields: Err(broken(problem)) }, false);
                 }
                 Some(CsvItem::Record { offset, bytes }) => {
-                    break (Row { offset, bytes: bytes.len() as u64, fields: Ok([const { None }; 3]) }, true);
+                    break (Row { offset, bytes: bytes.len() as u64, fields: Ok([const { None }; 4]) }, true);
                 }
             }
         };
@@ -177,7 +180,7 @@ impl<R: Read> CsvBlocks<R> {
         self.ahead = Some((row, data));
     }
 
-    fn fields(&self, data: &mut Vec<u8>) -> Result<[Option<Range<usize>>; 3], BadReason> {
+    fn fields(&self, data: &mut Vec<u8>) -> Result<[Option<Range<usize>>; 4], BadReason> {
         let columns = self.records.columns();
         if columns != self.header_columns {
             let detail = format!("{columns} fields under {} columns", self.header_columns);
@@ -224,7 +227,8 @@ pub(crate) fn run_block(
         };
         visitor.before_large(text.len() as u64);
         let beside = |at: usize| field(at).and_then(Result::ok).filter(|value| !value.is_empty());
-        let record = TextRecord { source, offset, id: beside(1), url: beside(2), text };
+        let (id, url, fetched_at) = (beside(1), beside(2), beside(3).and_then(fetch_date));
+        let record = TextRecord { source, offset, id, url, fetched_at, text };
         record.emit(options, &mut scratch.extraction, visitor);
     }
     if let Some(loss) = &block.failure {

@@ -33,6 +33,8 @@ pub struct Document<'a> {
     pub links: &'a [String],
     /// Links that the document has beyond those that are kept of one.
     pub links_over_limit: u64,
+    /// Links that are relative to the document, whose own address is not known.
+    pub links_unresolved: u64,
     /// The address the document itself says it should have.
     pub canonical: Option<&'a str>,
     /// When it was fetched, in microseconds since 1970, UTC.
@@ -131,7 +133,7 @@ pub enum BadReason {
     },
     /// The line is JSON, but not an object.
     NotAnObject,
-    /// The record has no text field, or it is null.
+    /// The record has no text field, or it is null. A scan reports it by [`Visitor::no_text`].
     MissingText,
     /// The text field holds something other than a string.
     TextNotAString,
@@ -297,7 +299,7 @@ impl fmt::Display for BadReason {
             BadReason::BrokenCsv { detail } => write!(f, "broken CSV record: {detail}"),
             BadReason::BrokenParquet { detail } => write!(f, "broken Parquet: {detail}"),
             BadReason::MissingColumn { column, known } => {
-                write!(f, "no column {column:?}; there are {known}")
+                write!(f, "no column {column}; there are {known}")
             }
             BadReason::BrokenWarc { detail } => write!(f, "damaged WARC: {detail}"),
             BadReason::BrokenHttp { detail } => write!(f, "not an HTTP response: {detail}"),
@@ -319,6 +321,12 @@ pub enum SkipReason {
     LinkOutside,
     /// A link of a page that has more than are kept.
     LinkOverLimit,
+    /// A robots.txt.
+    RobotsFile,
+    /// An index of an archive: CDX or CDXJ.
+    CdxIndex,
+    /// A record whose text is null or not there.
+    NoText,
     /// A media type without text, such as an image.
     Unsupported {
         /// The media type.
@@ -349,6 +357,9 @@ impl SkipReason {
             SkipReason::UnreadableFile => "unreadable_file",
             SkipReason::LinkOutside => "link_outside",
             SkipReason::LinkOverLimit => "link_over_limit",
+            SkipReason::RobotsFile => "robots_file",
+            SkipReason::CdxIndex => "cdx_index",
+            SkipReason::NoText => "no_text",
             SkipReason::Unsupported { .. } => "unsupported",
             SkipReason::ToolMissing { .. } => "tool_missing",
             SkipReason::RecordType { .. } => "record_type",
@@ -364,6 +375,9 @@ impl fmt::Display for SkipReason {
             SkipReason::UnreadableFile => f.write_str("unreadable file"),
             SkipReason::LinkOutside => f.write_str("symbolic link out of the folder"),
             SkipReason::LinkOverLimit => f.write_str("link beyond those kept of one page"),
+            SkipReason::RobotsFile => f.write_str("robots.txt"),
+            SkipReason::CdxIndex => f.write_str("CDX index"),
+            SkipReason::NoText => f.write_str("record without a text"),
             SkipReason::Unsupported { media_type } => write!(f, "no text in {media_type}"),
             SkipReason::ToolMissing { tool } => write!(f, "{tool} is not installed"),
             SkipReason::RecordType { name } => write!(f, "{name} record"),
@@ -394,6 +408,11 @@ pub trait Visitor {
     fn bad_record(&mut self, bad: BadRecord);
     /// A record that is no document.
     fn skipped(&mut self, reason: SkipReason);
+    /// A record whose text is null or not there. `fields` lists those that it has, `None` where the
+    /// text is among them.
+    fn no_text(&mut self, _fields: &mut dyn FnMut() -> Option<String>) {
+        self.skipped(SkipReason::NoText);
+    }
     /// A file of a folder that is not read, by name.
     fn skipped_file(&mut self, file: SkippedFile) {
         self.skipped(file.reason);

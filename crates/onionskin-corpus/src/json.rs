@@ -14,12 +14,69 @@
 
 use memchr::memchr2;
 
-/// How many fields can be asked for.
-pub(crate) const FIELDS: usize = 3;
+use crate::fields::FieldNames;
 
-/// Where the fields are looked for. A dot goes into a nested object; a key with the dot in its own
-/// name is found as well.
-pub(crate) type Paths<'p> = [Option<&'p str>; FIELDS];
+/// How many fields can be asked for.
+pub(crate) const FIELDS: usize = 4;
+
+/// Where a field is looked for. A dot goes into a nested object; a key with the dot in its own name
+/// is found as well.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path<'p> {
+    path: &'p str,
+    /// Which of the fields it is for.
+    field: usize,
+    /// Of the paths for one field, the lowest that leads to a value wins.
+    rank: usize,
+    /// Whether it may lead into an object.
+    has_dot: bool,
+}
+
+impl<'p> Path<'p> {
+    /// The paths of some fields, each with its names in the order of preference.
+    pub(crate) fn all(fields: &[&'p FieldNames]) -> Vec<Path<'p>> {
+        let paths = fields.iter().enumerate().flat_map(|(field, names)| {
+            names.iter().enumerate().map(move |(rank, path)| Path::new(path, field, rank))
+        });
+        paths.collect()
+    }
+
+    fn new(path: &'p str, field: usize, rank: usize) -> Path<'p> {
+        Path { path, field, rank, has_dot: path.contains('.') }
+    }
+
+    /// What is left of it inside the object under a key.
+    fn inside(&self, key: &str) -> Option<Path<'p>> {
+        let rest = self.path.strip_prefix(key)?.strip_prefix('.')?;
+        Some(Path::new(rest, self.field, self.rank))
+    }
+}
+
+/// The values that were found, and by which paths.
+struct Slots<'a> {
+    values: [Slot<'a>; FIELDS],
+    /// The rank of the path to a value that is not null.
+    ranks: [usize; FIELDS],
+}
+
+impl<'a> Slots<'a> {
+    /// Whether a value under a path is to replace what was found so far.
+    fn wants(&self, path: &Path<'_>) -> bool {
+        path.rank <= self.ranks[path.field]
+    }
+
+    fn set(&mut self, path: &Path<'_>, value: Slot<'a>) {
+        let rank = &mut self.ranks[path.field];
+        if value != Slot::Null {
+            *rank = path.rank;
+        } else if *rank == path.rank {
+            *rank = usize::MAX;
+        } else if *rank != usize::MAX {
+            return;
+        }
+        self.values[path.field] = value;
+    }
+}
 
 /// What was found in a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,10 +131,10 @@ pub(crate) enum JsonError {
 /// time.
 pub(crate) fn find_fields<'a>(
     line: &'a str,
-    paths: Paths<'_>,
+    paths: &[Path<'_>],
     buffers: &mut JsonBuffers,
 ) -> Result<[Slot<'a>; FIELDS], JsonError> {
-    let mut slots = [Slot::Absent; FIELDS];
+    let mut slots = Slots { values: [Slot::Absent; FIELDS], ranks: [usize::MAX; FIELDS] };
     let mut scanner = Scanner { line, at: 0 };
     scanner.skip_space();
     let is_object = scanner.peek() == Some(b'{');
@@ -90,7 +147,7 @@ pub(crate) fn find_fields<'a>(
     if scanner.at < line.len() {
         return scanner.broken("characters after the end");
     }
-    if is_object { Ok(slots) } else { Err(JsonError::NotAnObject) }
+    if is_object { Ok(slots.values) } else { Err(JsonError::NotAnObject) }
 }
 
 /// Visits the keys of the object that a line holds, those of objects inside it left out.
@@ -166,8 +223,8 @@ impl<'a> Scanner<'a> {
     /// An object whose fields may be wanted; stands on its brace.
     fn object(
         &mut self,
-        paths: Paths<'_>,
-        slots: &mut [Slot<'a>; FIELDS],
+        paths: &[Path<'_>],
+        slots: &mut Slots<'a>,
         buffers: &mut JsonBuffers,
     ) -> Result<(), JsonError> {
         self.at += 1;
@@ -185,20 +242,24 @@ impl<'a> Scanner<'a> {
                 Slot::Borrowed(key) => key,
                 _ => &*buffers.key,
             };
-            let field = paths.iter().position(|path| *path == Some(key));
+            let path = paths.iter().find(|path| path.path == key);
             // Only where the key is none of the fields: comparing with all paths takes longer than
             // the rest of a short value.
-            let inside = match field {
-                Some(_) => [None; FIELDS],
-                None => paths.map(|path| path?.strip_prefix(key)?.strip_prefix('.')),
+            let inside: Vec<Path<'_>> = match path {
+                Some(_) => Vec::new(),
+                None => {
+                    paths.iter().filter(|path| path.has_dot).filter_map(|path| path.inside(key)).collect()
+                }
             };
             self.skip_space();
             self.expect(b':', "a colon is missing")?;
             self.skip_space();
-            if let Some(field) = field {
-                slots[field] = self.value(&mut buffers.unpacked[field], &mut buffers.open)?;
-            } else if inside.iter().any(Option::is_some) && self.peek() == Some(b'{') {
-                self.object(inside, slots, buffers)?;
+            if let Some(path) = path.filter(|path| slots.wants(path)) {
+                // Null leaves the buffer as it is.
+                let value = self.value(&mut buffers.unpacked[path.field], &mut buffers.open)?;
+                slots.set(path, value);
+            } else if !inside.is_empty() && self.peek() == Some(b'{') {
+                self.object(&inside, slots, buffers)?;
             } else {
                 self.skip_value(&mut buffers.open)?;
             }

@@ -4,16 +4,21 @@ use std::io::{self, SeekFrom};
 use std::ops::Range;
 
 use crate::document::{BadReason, Loss, Visitor};
-use crate::json::{JsonBuffers, JsonError, Slot, find_fields};
+use crate::json::{JsonBuffers, JsonError, Path, Slot, each_key, find_fields};
 use crate::lines::{Block, Line, LineReader, lines};
 use crate::options::Options;
-use crate::record::{Extraction, TextRecord};
+use crate::record::{Extraction, TextRecord, fetch_date};
 use crate::source::Input;
 use crate::task::Scratch;
+
+/// About how many bytes of names are listed, and how many characters of one.
+const MOST_NAMES: usize = 200;
+const MOST_CHARS: usize = 60;
 
 const TEXT: usize = 0;
 const ID: usize = 1;
 const URL: usize = 2;
+const DATE: usize = 3;
 
 /// Reads the lines that begin in a range of a plain file. A gap between lines that are wanted is
 /// jumped over when it is as long as `gap`.
@@ -96,6 +101,7 @@ pub(crate) fn run_block(
 struct LineParser<'a> {
     source: u32,
     options: &'a Options,
+    paths: Vec<Path<'a>>,
     buffers: &'a mut JsonBuffers,
     extraction: &'a mut Extraction,
     visitor: &'a mut dyn Visitor,
@@ -109,7 +115,9 @@ impl<'a> LineParser<'a> {
         extraction: &'a mut Extraction,
         visitor: &'a mut dyn Visitor,
     ) -> LineParser<'a> {
-        LineParser { source, options, buffers, extraction, visitor }
+        let Options { text_field, id_field, url_field, date_field, .. } = options;
+        let paths = Path::all(&[text_field, id_field, url_field, date_field]);
+        LineParser { source, options, paths, buffers, extraction, visitor }
     }
 
     fn bad(&mut self, offset: u64, bytes: u64, reason: BadReason) {
@@ -132,9 +140,7 @@ impl<'a> LineParser<'a> {
         let Ok(line) = simdutf8::basic::from_utf8(line) else {
             return self.bad(offset, bytes, BadReason::InvalidUtf8);
         };
-        let options = self.options;
-        let paths = [Some(&*options.text_field), Some(&*options.id_field), Some(&*options.url_field)];
-        let slots = match find_fields(line, paths, self.buffers) {
+        let slots = match find_fields(line, &self.paths, self.buffers) {
             Ok(slots) => slots,
             Err(error) => {
                 let reason = match error {
@@ -147,7 +153,8 @@ impl<'a> LineParser<'a> {
         let text = match slots[TEXT] {
             Slot::Borrowed(text) => text,
             Slot::Unpacked => &self.buffers.unpacked[TEXT],
-            Slot::Absent | Slot::Null => return self.bad(offset, bytes, BadReason::MissingText),
+            Slot::Null => return self.visitor.no_text(&mut || None),
+            Slot::Absent => return self.visitor.no_text(&mut || Some(keys(line, self.buffers))),
             Slot::Number(_) | Slot::Other => return self.bad(offset, bytes, BadReason::TextNotAString),
         };
         let beside = |field: usize| match slots[field] {
@@ -157,9 +164,23 @@ impl<'a> LineParser<'a> {
             Slot::Number(number) if field == ID => Some(number),
             _ => None,
         };
-        let record = TextRecord { source: self.source, offset, id: beside(ID), url: beside(URL), text };
-        record.emit(options, self.extraction, self.visitor);
+        let fetched_at = beside(DATE).and_then(fetch_date);
+        let (id, url) = (beside(ID), beside(URL));
+        let record = TextRecord { source: self.source, offset, id, url, fetched_at, text };
+        record.emit(self.options, self.extraction, self.visitor);
     }
+}
+
+/// The names of the fields that a line has.
+fn keys(line: &str, buffers: &mut JsonBuffers) -> String {
+    let mut names = String::new();
+    let _ = each_key(line, buffers, |key| {
+        if names.len() < MOST_NAMES {
+            names.push_str(if names.is_empty() { "" } else { ", " });
+            names.extend(key.chars().take(MOST_CHARS));
+        }
+    });
+    names
 }
 
 #[cfg(test)]

@@ -3,21 +3,27 @@
 use std::fmt;
 use std::str::FromStr;
 
-use onionskin_extract::ExtractOptions;
+use onionskin_extract::{ExtractOptions, url};
 
 use crate::decode::ZSTD_WINDOW_LOG;
+use crate::fields::FieldNames;
 
 /// How inputs are read. Everything here may change the documents or the borders of tasks, so two
 /// runs that should agree must have equal options.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The field or column with the text, in JSON lines, Parquet, CSV and TSV. A dot goes into a
-    /// nested object: `metadata.text`; a field whose own name has the dot is found as well.
-    pub text_field: String,
+    /// nested object: `metadata.text`; a field whose own name has the dot is found as well. Of
+    /// several names the first that a record of JSON, or the header of a table, has is taken; null
+    /// is as good as absent in JSON.
+    pub text_field: FieldNames,
     /// The field or column with the document's own name.
-    pub id_field: String,
+    pub id_field: FieldNames,
     /// The field or column with the address.
-    pub url_field: String,
+    pub url_field: FieldNames,
+    /// The field or column with the time of the fetch: a date as WARC files write it, in JSON
+    /// lines, CSV and TSV; in Parquet also a timestamp.
+    pub date_field: FieldNames,
     /// The text field holds HTML, to be extracted like a page.
     pub text_is_html: bool,
     /// Compute the SHA-1 of texts in JSON lines, Parquet, CSV and TSV as well. Equal texts are
@@ -46,6 +52,12 @@ pub struct Options {
     /// Follow symbolic links that lead out of a folder. Those that lead to a place in it are
     /// followed anyway.
     pub follow_links: bool,
+    /// The folders in a folder are hosts, whatever their names.
+    pub hosts: bool,
+    /// Where files come from; their URLs are this and their paths.
+    pub base_url: Option<BaseUrl>,
+    /// Take what crawls leave behind and nobody reads, robots.txt and CDX indexes, for documents.
+    pub crawl_files: bool,
     /// How text is taken out of pages and files.
     pub extract: ExtractOptions,
 }
@@ -53,9 +65,10 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options {
-            text_field: "text".to_owned(),
-            id_field: "id".to_owned(),
-            url_field: "url".to_owned(),
+            text_field: FieldNames::TEXT.into(),
+            id_field: FieldNames::ID.into(),
+            url_field: FieldNames::URL.into(),
+            date_field: FieldNames::DATE.into(),
             text_is_html: false,
             text_digests: false,
             format: None,
@@ -66,6 +79,9 @@ impl Default for Options {
             task_bytes: 8 << 20,
             any_status: false,
             follow_links: false,
+            hosts: false,
+            base_url: None,
+            crawl_files: false,
             extract: ExtractOptions::default(),
         }
     }
@@ -80,6 +96,48 @@ impl Options {
 
     pub(crate) fn task_step(&self) -> u64 {
         self.task_bytes.max(1)
+    }
+}
+
+/// Where the files of a folder come from: an http or https URL that ends in a slash, without a query.
+///
+/// ```
+/// use onionskin_corpus::BaseUrl;
+/// let base: BaseUrl = "HTTP://Wiki.Test/docs?x".parse().unwrap();
+/// assert_eq!(base.as_str(), "http://wiki.test/docs/");
+/// assert!("wiki.test".parse::<BaseUrl>().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+impl BaseUrl {
+    /// The URL.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Not the URL of a site or a folder on one.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is no base of URLs; write one as in http://example.org/docs/")]
+pub struct NotABase {
+    /// What was given.
+    pub text: String,
+}
+
+impl FromStr for BaseUrl {
+    type Err = NotABase;
+
+    fn from_str(text: &str) -> Result<BaseUrl, NotABase> {
+        let url = url::normalize(text).ok_or_else(|| NotABase { text: text.to_owned() })?;
+        let path = url.split(['?', '#']).next().unwrap_or_default().trim_end_matches('/');
+        Ok(BaseUrl(format!("{path}/")))
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Parquet: the three wanted columns of each row group, and nothing else.
+//! Parquet: the wanted columns of each row group, and nothing else.
 //!
 //! A row group of ordinary size is a task: the worker opens the file and reads its columns. One of
 //! gigabytes, as some writers make of a whole file, would be a task of gigabytes; it is decoded in
@@ -31,15 +31,17 @@ use ::parquet::file::reader::{ChunkReader, Length};
 use ::parquet::file::serialized_reader::SerializedPageReader;
 use ::parquet::schema::types::SchemaDescriptor;
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, LargeStringArray, RecordBatch, StructArray};
-use arrow_schema::DataType;
+use arrow_array::types::Int64Type;
+use arrow_array::{Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch, StructArray};
+use arrow_schema::{DataType, TimeUnit};
 use bytes::Bytes;
 
 use self::meter::{Meter, Refused};
 
 use crate::document::{BadReason, Loss, Visitor};
+use crate::fields::FieldNames;
 use crate::options::Options;
-use crate::record::{Extraction, TextRecord};
+use crate::record::{Extraction, TextRecord, fetch_date};
 use crate::source::{Input, Source};
 use crate::watch::Watch;
 
@@ -70,6 +72,7 @@ struct Columns {
     text: Vec<String>,
     id: Option<Vec<String>>,
     url: Option<Vec<String>>,
+    date: Option<Vec<String>>,
 }
 
 /// One unit of a file.
@@ -207,6 +210,7 @@ pub(crate) struct Rows {
     text: Column,
     id: Option<Column>,
     url: Option<Column>,
+    date: Option<Dates>,
 }
 
 impl Rows {
@@ -279,7 +283,9 @@ impl Batches {
             // A name or an address that is not a string or a number is as good as none.
             let id = self.columns.id.as_ref().map(column).transpose()?.flatten();
             let url = self.columns.url.as_ref().map(column).transpose()?.flatten();
-            Ok(Rows { first_row, range: 0..batch.num_rows(), text, id, url })
+            let date = self.columns.date.as_ref().map(|path| fenced_with(|| Dates::of(&batch, path)));
+            let date = date.transpose()?.flatten();
+            Ok(Rows { first_row, range: 0..batch.num_rows(), text, id, url, date })
         });
         if rows.is_ok() {
             self.next_row += batch.num_rows() as u64;
@@ -371,10 +377,50 @@ fn longest_in_dictionary(chunks: &Chunks, column: &ColumnChunkMetaData, rows: us
     Ok(longest)
 }
 
-/// Follows a path into a batch and makes strings of what is there; `None` when it is of another
-/// kind.
-fn column(batch: &RecordBatch, path: &[String]) -> Result<Option<Column>, BadReason> {
-    let lost = || BadReason::BrokenParquet { detail: format!("column {} is lost", path.join(".")) };
+/// A column as times.
+#[derive(Clone)]
+enum Dates {
+    Spelled(Column),
+    /// Microseconds since 1970, UTC.
+    Counted {
+        values: Int64Array,
+        around: Vec<ArrayRef>,
+    },
+}
+
+impl Dates {
+    /// Follows a path into a batch; `None` when there are no dates.
+    fn of(batch: &RecordBatch, path: &[String]) -> Result<Option<Dates>, BadReason> {
+        let (array, around) = leaf(batch, path)?;
+        if array.data_type().is_integer() {
+            return Ok(None);
+        }
+        if !array.data_type().is_temporal() {
+            return Ok(column(batch, path)?.map(Dates::Spelled));
+        }
+        let micros = DataType::Timestamp(TimeUnit::Microsecond, None);
+        // Times of day, for one, are no dates.
+        let counted = arrow_cast::cast(&array, &micros)
+            .and_then(|array| arrow_cast::cast(&array, &DataType::Int64))
+            .ok();
+        let values = counted.and_then(|array| array.as_primitive_opt::<Int64Type>().cloned());
+        Ok(values.map(|values| Dates::Counted { values, around }))
+    }
+
+    fn get(&self, row: usize) -> Option<i64> {
+        match self {
+            Dates::Spelled(column) => column.get(row).and_then(fetch_date),
+            Dates::Counted { values, around } => {
+                let is_there = values.is_valid(row) && around.iter().all(|array| array.is_valid(row));
+                is_there.then(|| values.value(row))
+            }
+        }
+    }
+}
+
+/// Follows a path into a batch: what is there, and the objects around it.
+fn leaf(batch: &RecordBatch, path: &[String]) -> Result<(ArrayRef, Vec<ArrayRef>), BadReason> {
+    let lost = || lost_column(path);
     let (first, inside) = path.split_first().ok_or_else(lost)?;
     let mut array = Arc::clone(batch.column_by_name(first).ok_or_else(lost)?);
     let mut around = Vec::new();
@@ -383,6 +429,17 @@ fn column(batch: &RecordBatch, path: &[String]) -> Result<Option<Column>, BadRea
         let inner = Arc::clone(fields.column_by_name(name).ok_or_else(lost)?);
         around.push(std::mem::replace(&mut array, inner));
     }
+    Ok((array, around))
+}
+
+fn lost_column(path: &[String]) -> BadReason {
+    BadReason::BrokenParquet { detail: format!("column {} is lost", path.join(".")) }
+}
+
+/// Follows a path into a batch and makes strings of what is there; `None` when it is of another
+/// kind.
+fn column(batch: &RecordBatch, path: &[String]) -> Result<Option<Column>, BadReason> {
+    let (array, around) = leaf(batch, path)?;
     let value_type = match array.data_type() {
         DataType::Dictionary(_, values) => (**values).clone(),
         other => other.clone(),
@@ -401,7 +458,7 @@ fn column(batch: &RecordBatch, path: &[String]) -> Result<Option<Column>, BadRea
     }
     let strings = arrow_cast::cast(&array, &DataType::LargeUtf8)
         .map_err(|error| BadReason::BrokenParquet { detail: error.to_string() })?;
-    let values = strings.as_string_opt::<i64>().ok_or_else(lost)?.clone();
+    let values = strings.as_string_opt::<i64>().ok_or_else(|| lost_column(path))?.clone();
     Ok(Some(Column { values, stored: array, around }))
 }
 
@@ -420,9 +477,10 @@ pub(crate) fn run_rows(
         }
         let bad = |bytes, reason| Loss::record(offset, bytes, reason).of(source);
         let Some(text) = rows.text.get(row) else {
-            let reason =
-                if rows.text.is_stored(row) { BadReason::InvalidUtf8 } else { BadReason::MissingText };
-            visitor.bad_record(bad(0, reason));
+            match rows.text.is_stored(row) {
+                true => visitor.bad_record(bad(0, BadReason::InvalidUtf8)),
+                false => visitor.no_text(&mut || None),
+            }
             continue;
         };
         if text.len() as u64 > options.max_record_bytes {
@@ -434,7 +492,9 @@ pub(crate) fn run_rows(
         let beside =
             |column: &Option<Column>| column.as_ref().and_then(|column| column.get(row).map(str::to_owned));
         let (id, url) = (beside(&rows.id), beside(&rows.url));
-        let record = TextRecord { source, offset, id: id.as_deref(), url: url.as_deref(), text };
+        let fetched_at = rows.date.as_ref().and_then(|dates| dates.get(row));
+        let (id, url) = (id.as_deref(), url.as_deref());
+        let record = TextRecord { source, offset, id, url, fetched_at, text };
         record.emit(options, extraction, visitor);
     }
 }
@@ -462,24 +522,25 @@ pub(crate) fn run_group(
 impl Columns {
     fn find(schema: &SchemaDescriptor, options: &Options) -> Result<Columns, BadReason> {
         let mut leaves = Vec::new();
-        let mut find = |field: &str| {
-            let leaf =
-                (0..schema.num_columns()).find(|&leaf| schema.column(leaf).path().string() == field)?;
-            // Inside a list there are many values to a row.
-            if schema.column(leaf).max_rep_level() > 0 {
-                return None;
-            }
+        let mut find = |fields: &FieldNames| {
+            let leaf = fields.iter().find_map(|field| {
+                let leaf =
+                    (0..schema.num_columns()).find(|&leaf| schema.column(leaf).path().string() == field)?;
+                // Inside a list there are many values to a row.
+                (schema.column(leaf).max_rep_level() == 0).then_some(leaf)
+            })?;
             leaves.push(leaf);
             Some(schema.column(leaf).path().parts().to_vec())
         };
         let text = find(&options.text_field);
         let (id, url) = (find(&options.id_field), find(&options.url_field));
+        let date = find(&options.date_field);
         let text = text.ok_or_else(|| {
             let names: Vec<String> =
                 (0..schema.num_columns()).map(|leaf| schema.column(leaf).path().string()).collect();
-            BadReason::MissingColumn { column: options.text_field.clone(), known: names.join(", ") }
+            BadReason::MissingColumn { column: options.text_field.spoken(), known: names.join(", ") }
         })?;
-        Ok(Columns { leaves, text, id, url })
+        Ok(Columns { leaves, text, id, url, date })
     }
 }
 

@@ -4,6 +4,7 @@
 //! a payload whose text must be extracted first (WARC, files).
 
 use onionskin_extract::{ExtractError, Extractor, Hints, Page, url};
+use onionskin_warc::parse_date;
 use sha1::{Digest, Sha1};
 
 use crate::document::{BadReason, Document, Loss, SkipReason, Visitor, cut_at};
@@ -38,6 +39,7 @@ pub(crate) struct TextRecord<'a> {
     pub(crate) offset: u64,
     pub(crate) id: Option<&'a str>,
     pub(crate) url: Option<&'a str>,
+    pub(crate) fetched_at: Option<i64>,
     pub(crate) text: &'a str,
 }
 
@@ -54,6 +56,7 @@ impl TextRecord<'_> {
                 url,
                 bytes: self.text.as_bytes(),
                 declared: Some("text/html; charset=utf-8"),
+                fetched_at: self.fetched_at,
                 ..Payload::default()
             };
             return payload.emit(extraction, visitor);
@@ -67,10 +70,18 @@ impl TextRecord<'_> {
             media_type: "text/plain",
             bytes: self.text.len() as u64,
             text: self.text,
+            fetched_at: self.fetched_at,
             payload_sha1: options.text_digests.then(|| Sha1::digest(self.text.as_bytes()).into()),
             ..Document::default()
         });
     }
+}
+
+/// The time that a field of a record spells. Ten or twelve digits are seconds of some clock as a
+/// rule, and no date.
+pub(crate) fn fetch_date(text: &str) -> Option<i64> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number && !matches!(text.len(), 8 | 14) { None } else { parse_date(text) }
 }
 
 /// Bytes that hold a text.
@@ -128,6 +139,7 @@ impl Payload<'_> {
             text: &page.text,
             links: &page.links,
             links_over_limit: page.links_over_limit,
+            links_unresolved: page.links_unresolved,
             canonical: page.canonical.as_deref().or(self.canonical),
             fetched_at: self.fetched_at,
             payload_sha1: Some(self.sha1.unwrap_or_else(|| Sha1::digest(self.bytes).into())),

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use crate::document::BadReason;
-use crate::json::{JsonBuffers, JsonError, Slot, each_key, find_fields};
+use crate::fields::FieldNames;
+use crate::json::{JsonBuffers, JsonError, Path as FieldPath, Slot, each_key, find_fields};
 use crate::options::Options;
 use crate::sniff::Encoding;
 use crate::source::{Location, Source};
@@ -58,8 +59,9 @@ impl JsonLineReader {
     pub fn read<'a>(&'a mut self, line: &'a [u8], options: &Options, beside: &str) -> Option<JsonLine<'a>> {
         self.buffers.shrink();
         let line = simdutf8::basic::from_utf8(line).ok()?;
-        let paths = [Some(options.text_field.as_str()), Some(options.id_field.as_str()), Some(beside)];
-        let slots = find_fields(line, paths, &mut self.buffers).ok()?;
+        let beside = FieldNames::one(beside);
+        let paths = FieldPath::all(&[&options.text_field, &options.id_field, &beside]);
+        let slots = find_fields(line, &paths, &mut self.buffers).ok()?;
         let unpacked = &self.buffers.unpacked;
         let string = |field: usize| match slots[field] {
             Slot::Borrowed(value) => Some(value),

@@ -172,7 +172,7 @@ fn looks_like_json_lines(head: &[u8]) -> bool {
     match memchr(b'\n', rest) {
         Some(end) => {
             let line = str::from_utf8(&rest[..end]);
-            line.is_ok_and(|line| find_fields(line, [None; 3], &mut JsonBuffers::default()).is_ok())
+            line.is_ok_and(|line| find_fields(line, &[], &mut JsonBuffers::default()).is_ok())
         }
         // One line longer than the head, or a whole file of one line. `{"` and a colon is enough of
         // a promise; a style sheet or a template does not begin so.

@@ -132,6 +132,12 @@ impl Source {
         }
     }
 
+    /// Whether it is a folder with folders in it that have files.
+    pub fn has_folders(&self) -> bool {
+        let Location::Tree(files) = &self.location else { return false };
+        files.under_folder() && (0..files.len()).any(|at| files.name(at).contains('/'))
+    }
+
     /// Spells a place in this source for people, from the offset of a document or a bad record.
     pub fn place(&self, offset: u64) -> String {
         match &self.location {

@@ -249,6 +249,9 @@ impl Task {
             Work::Tree(files, group) => {
                 tree::run(&files, group, index, options, (scratch, watch), visitor);
             }
+            Work::Whole(Ok(_)) if let Some(reason) = tree::crawl_file(&source.name, None, options) => {
+                visitor.skipped(reason);
+            }
             Work::Whole(Ok(Some(bytes))) => {
                 scratch.file = bytes;
                 // A page that was fetched from its own address.
@@ -276,7 +279,7 @@ impl Task {
 /// A row of a table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TextRow<'a> {
-    /// The text; a row without one is a bad record.
+    /// The text; a row without one is no document.
     pub text: Option<&'a str>,
     /// The document's own name.
     pub id: Option<&'a str>,
@@ -308,12 +311,13 @@ impl Scratch {
     pub fn row(&mut self, place: (u32, u64), row: TextRow<'_>, options: &Options, visitor: &mut dyn Visitor) {
         let (source, offset) = place;
         let reason = match row.text {
-            None => BadReason::MissingText,
+            None => return visitor.no_text(&mut || None),
             Some(text) if text.len() as u64 > options.max_record_bytes => {
                 BadReason::TooLarge { limit: options.max_record_bytes }
             }
             Some(text) => {
-                let record = TextRecord { source, offset, id: row.id, url: row.url, text };
+                let (id, url) = (row.id, row.url);
+                let record = TextRecord { source, offset, id, url, fetched_at: None, text };
                 return record.emit(options, &mut self.extraction, visitor);
             }
         };

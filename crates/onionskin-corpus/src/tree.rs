@@ -57,6 +57,12 @@ pub(crate) fn run(
         if !visitor.wants(offset) {
             continue;
         }
+        let name = files.name(at);
+        let address = address(name, files.under_folder(), options);
+        if let Some(reason) = crawl_file(name, address.as_deref(), options) {
+            visitor.skipped_file(skipped(reason, ""));
+            continue;
+        }
         let bad = |reason| Loss::record(offset, files.size(at), reason).of(source);
         let opened = File::open(files.path(at)).and_then(|file| Ok((file.metadata()?.len(), file)));
         let (len, file) = match opened {
@@ -75,8 +81,6 @@ pub(crate) fn run(
         }
         match read {
             Ok(false) => {
-                let name = files.name(at);
-                let address = if files.under_folder() { url::from_tree_path(Path::new(name)) } else { None };
                 let record = FileRecord { source, offset, name, url: address.as_deref() };
                 emit(record, scratch, &mut Named { source, offset, visitor });
             }
@@ -84,6 +88,36 @@ pub(crate) fn run(
             Err(error) => visitor.bad_record(bad(BadReason::from_io(&error))),
         }
     }
+}
+
+/// The URL of a file; `under_folder` says that its name is relative to a folder that was given.
+fn address(name: &str, under_folder: bool, options: &Options) -> Option<String> {
+    let path = Path::new(name);
+    match &options.base_url {
+        Some(base) => url::below(base.as_str(), path),
+        None if !under_folder => None,
+        None if options.hosts => url::from_host_path(path),
+        None => url::from_tree_path(path),
+    }
+}
+
+/// Why a file is no document, if it is what a crawl leaves behind.
+pub(crate) fn crawl_file(name: &str, url: Option<&str>, options: &Options) -> Option<SkipReason> {
+    if options.crawl_files {
+        return None;
+    }
+    let file = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+    let bare = [".gz", ".zst"].iter().find_map(|ending| file.strip_suffix(ending)).unwrap_or(&file);
+    if bare.ends_with(".cdx") || bare.ends_with(".cdxj") {
+        return Some(SkipReason::CdxIndex);
+    }
+    (file == "robots.txt" && url.is_none_or(is_robots_file)).then_some(SkipReason::RobotsFile)
+}
+
+/// Whether this is the URL of a host's robots.txt.
+pub(crate) fn is_robots_file(url: &str) -> bool {
+    let path = url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map(|(_, path)| path);
+    path.and_then(|path| path.split(['?', '#']).next()) == Some("robots.txt")
 }
 
 /// Tells by name of a file that is read and is no document.
@@ -109,6 +143,10 @@ impl Visitor for Named<'_> {
     fn skipped(&mut self, reason: SkipReason) {
         let Named { source, offset, .. } = *self;
         self.visitor.skipped_file(SkippedFile { source, offset, reason, detail: String::new() });
+    }
+
+    fn no_text(&mut self, fields: &mut dyn FnMut() -> Option<String>) {
+        self.visitor.no_text(fields);
     }
 
     fn failed(&mut self, failure: InputFailure) {

@@ -19,6 +19,7 @@ use crate::document::{BadReason, Document, Loss, SkipReason, Visitor};
 use crate::options::Options;
 use crate::record::{Extraction, Payload};
 use crate::source::{Location, Source};
+use crate::tree;
 use crate::watch::Watch;
 
 /// No block has more records than this, however small they are.
@@ -226,7 +227,15 @@ impl RecordRunner<'_> {
         if !self.visitor.wants(record.offset) {
             return;
         }
+        let is_of_crawl = |record: &Record| {
+            !self.options.crawl_files && record.target_uri().is_some_and(tree::is_robots_file)
+        };
         match record.kind {
+            RecordKind::Response | RecordKind::Resource | RecordKind::Conversion | RecordKind::Revisit
+                if is_of_crawl(&record) =>
+            {
+                self.visitor.skipped(SkipReason::RobotsFile);
+            }
             RecordKind::Revisit => self.revisit(&record),
             RecordKind::Response if record.is_http_response() => self.response(record),
             RecordKind::Response if says_http(&record) => {

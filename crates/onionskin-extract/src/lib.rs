@@ -55,6 +55,8 @@ pub struct Page {
     /// Links of the page that are not among them, since they come after as many as are kept of one
     /// page; a repeat counts again.
     pub links_over_limit: u64,
+    /// Links that are relative to the page, whose own address is not known.
+    pub links_unresolved: u64,
     /// The address the page gives for itself (`link rel=canonical`), normalised. A claim, never a
     /// proof.
     pub canonical: Option<String>,
@@ -72,6 +74,7 @@ impl Page {
         self.title.clear();
         self.links.clear();
         self.links_over_limit = 0;
+        self.links_unresolved = 0;
         self.canonical = None;
         self.robots = Robots::default();
         self.charset = "";

@@ -258,6 +258,46 @@ pub fn registered_domain(host: &str) -> Option<&str> {
 /// assert_eq!(from_tree_path(Path::new("pages/a.html")), None);
 /// ```
 pub fn from_tree_path(relative: &Path) -> Option<String> {
+    below_host(relative, plausible_authority)
+}
+
+/// As [`from_tree_path`], where the first part of the path is known to be a host, whatever its name:
+/// one under a private or reserved suffix, or a bare name. `None` when it cannot be one, as a name
+/// with spaces or of digits alone.
+///
+/// ```
+/// use onionskin_extract::url::from_host_path;
+/// use std::path::Path;
+/// assert_eq!(from_host_path(Path::new("intranet/a.html")).as_deref(), Some("http://intranet/a.html"));
+/// assert_eq!(from_host_path(Path::new("abc.onion/a.html")).as_deref(), Some("http://abc.onion/a.html"));
+/// assert_eq!(from_host_path(Path::new("2024/a.html")), None);
+/// ```
+pub fn from_host_path(relative: &Path) -> Option<String> {
+    below_host(relative, |name| plausible_authority(name).or_else(|| named_authority(name)))
+}
+
+/// The URL of a file below a base, which ends in a slash. What a path does to leave the folder is
+/// left out.
+///
+/// ```
+/// use onionskin_extract::url::below;
+/// use std::path::Path;
+/// assert_eq!(below("http://a.test/x/", Path::new("./b/c.html")).as_deref(), Some("http://a.test/x/b/c.html"));
+/// assert_eq!(below("http://a.test/", Path::new("../b/c.html")).as_deref(), Some("http://a.test/b/c.html"));
+/// ```
+pub fn below(base: &str, relative: &Path) -> Option<String> {
+    let mut parts = Vec::new();
+    for component in relative.components() {
+        match component {
+            Component::Normal(part) => parts.push(part.as_encoded_bytes()),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => parts.clear(),
+        }
+    }
+    with_path(base.strip_suffix('/')?.to_owned(), &parts)
+}
+
+fn below_host(relative: &Path, authority: impl Fn(&str) -> Option<String>) -> Option<String> {
     let mut parts = Vec::new();
     for component in relative.components() {
         match component {
@@ -271,8 +311,10 @@ pub fn from_tree_path(relative: &Path) -> Option<String> {
         // A lone file called `example.org` is a file, not a site.
         return None;
     }
-    let authority = plausible_authority(std::str::from_utf8(host).ok()?)?;
-    let mut url = format!("http://{authority}");
+    with_path(format!("http://{}", authority(std::str::from_utf8(host).ok()?)?), path)
+}
+
+fn with_path(mut url: String, path: &[&[u8]]) -> Option<String> {
     for part in path {
         url.push('/');
         for &byte in *part {
@@ -324,6 +366,22 @@ fn plausible_authority(name: &str) -> Option<String> {
         Some(port) => format!("{host}:{port}"),
         None => host,
     })
+}
+
+/// `host` or `host:port` when the name can be that of a host at all.
+fn named_authority(name: &str) -> Option<String> {
+    let (host, port) = match name.rsplit_once([':', '+']) {
+        Some((host, port)) => (host, Some(port.parse::<u16>().ok()?)),
+        None => (name, None),
+    };
+    let is_plain = host.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+    // Browsers take a number for an IPv4 address.
+    let is_number = host.rsplit('.').next().is_none_or(|label| label.bytes().all(|b| b.is_ascii_digit()));
+    if !is_plain || is_number {
+        return None;
+    }
+    let host = host.to_lowercase();
+    Some(port.map_or(host.clone(), |port| format!("{host}:{port}")))
 }
 
 /// Top-level domains that far more often end the name of a folder than that of a host.

@@ -153,7 +153,7 @@ def test_rows_of_a_table(spark: SparkSession, tmp_path: Path) -> None:
     names = ["pairs", "clusters", "cluster_stats", "links"]
     assert tables(tmp_path / "ours", names) == tables(tmp_path / "theirs", names)
     counts = json.loads((tmp_path / "ours" / "manifest.json").read_text())["counts"]
-    assert counts["documents"] == 59 and counts["bad_records.missing_text"] == 1
+    assert counts["documents"] == 59 and counts["no_text"] == 1
     with pytest.raises(ValueError, match="order_by"):
         job.scan(spark, frame.select("text"), str(tmp_path / "none"))
     with pytest.raises(ValueError, match="no column 'body'"):

@@ -36,6 +36,12 @@ pub(crate) struct Batch {
     pub skipped: BTreeMap<SkipReason, u64>,
     /// Files that are among the skipped.
     pub skipped_files: Vec<SkippedFile>,
+    /// Records whose text is null or not there.
+    pub no_text: u64,
+    /// Relative links of documents without a URL.
+    pub links_unresolved: u64,
+    /// The fields of the first record that has no text field.
+    pub other_fields: Option<String>,
     /// The input failed: nothing here is to be written.
     pub failure: Option<InputFailure>,
     pub panic: Option<String>,
@@ -115,6 +121,9 @@ impl Batch {
         self.bad_records.clear();
         self.skipped.clear();
         self.skipped_files.clear();
+        self.no_text = 0;
+        self.links_unresolved = 0;
+        self.other_fields = None;
         self.failure = None;
         self.panic = None;
         self.more = false;
@@ -245,6 +254,7 @@ impl Visitor for BatchVisitor<'_> {
         if document.links_over_limit > 0 {
             *batch.skipped.entry(SkipReason::LinkOverLimit).or_default() += document.links_over_limit;
         }
+        batch.links_unresolved += document.links_unresolved;
         batch.links.extend(document.links.iter().map(|link| url_fingerprint(link)));
         let row = Row {
             source: document.source,
@@ -274,6 +284,13 @@ impl Visitor for BatchVisitor<'_> {
 
     fn skipped(&mut self, reason: SkipReason) {
         *self.batch.skipped.entry(reason).or_default() += 1;
+    }
+
+    fn no_text(&mut self, fields: &mut dyn FnMut() -> Option<String>) {
+        self.batch.no_text += 1;
+        if self.batch.other_fields.is_none() {
+            self.batch.other_fields = fields();
+        }
     }
 
     fn skipped_file(&mut self, file: SkippedFile) {

@@ -15,9 +15,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ScanRecord {
+    /// Names of fields are with commas between them.
     text_field: String,
     id_field: String,
     url_field: String,
+    /// Absent from atlases of versions that read no dates.
+    date_field: String,
     text_is_html: bool,
     text_digests: bool,
     any_status: bool,
@@ -27,6 +30,11 @@ pub struct ScanRecord {
     /// Absent from atlases of versions that read all PostScript.
     #[serde(default)]
     postscript: Option<bool>,
+    /// Absent from atlases of versions that took robots.txt and CDX indexes for documents.
+    #[serde(default)]
+    crawl_files: Option<bool>,
+    hosts: bool,
+    base_url: Option<String>,
     #[serde(with = "spelled")]
     format: Option<Format>,
     max_record_bytes: u64,
@@ -49,22 +57,36 @@ impl StageRecord for ScanRecord {
 }
 
 impl Default for ScanRecord {
+    /// As versions read that recorded nothing.
     fn default() -> ScanRecord {
-        ScanRecord::from(&Options::default())
+        ScanRecord {
+            text_field: "text".to_owned(),
+            id_field: "id".to_owned(),
+            url_field: "url".to_owned(),
+            date_field: String::new(),
+            follow_links: None,
+            postscript: None,
+            crawl_files: None,
+            ..ScanRecord::from(&Options::default())
+        }
     }
 }
 
 impl From<&Options> for ScanRecord {
     fn from(options: &Options) -> ScanRecord {
         ScanRecord {
-            text_field: options.text_field.clone(),
-            id_field: options.id_field.clone(),
-            url_field: options.url_field.clone(),
+            text_field: options.text_field.to_string(),
+            id_field: options.id_field.to_string(),
+            url_field: options.url_field.to_string(),
+            date_field: options.date_field.to_string(),
             text_is_html: options.text_is_html,
             text_digests: options.text_digests,
             any_status: options.any_status,
             follow_links: Some(options.follow_links),
             postscript: Some(options.extract.postscript),
+            crawl_files: Some(options.crawl_files),
+            hosts: options.hosts,
+            base_url: options.base_url.as_ref().map(ToString::to_string),
             format: options.format,
             max_record_bytes: options.max_record_bytes,
             max_text_bytes: options.extract.max_text_bytes,
@@ -87,6 +109,9 @@ impl ScanRecord {
         if self.postscript.is_none() {
             other.postscript = None;
         }
+        if self.crawl_files.is_none() {
+            other.crawl_files = None;
+        }
         *self == other
     }
 }
@@ -99,13 +124,17 @@ impl From<ScanRecord> for Options {
             Pdf::BuiltIn => default.extract.pdf,
         };
         Options {
-            text_field: record.text_field,
-            id_field: record.id_field,
-            url_field: record.url_field,
+            text_field: record.text_field.as_str().into(),
+            id_field: record.id_field.as_str().into(),
+            url_field: record.url_field.as_str().into(),
+            date_field: record.date_field.as_str().into(),
             text_is_html: record.text_is_html,
             text_digests: record.text_digests,
             any_status: record.any_status,
             follow_links: record.follow_links.unwrap_or(true),
+            crawl_files: record.crawl_files.unwrap_or(true),
+            hosts: record.hosts,
+            base_url: record.base_url.and_then(|base| base.parse().ok()),
             format: record.format,
             max_record_bytes: record.max_record_bytes,
             task_bytes: record.task_bytes,

@@ -25,7 +25,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use onionskin_core::{Recipe, unicode};
-use onionskin_corpus::{DiscoverError, Options, ResumeError, SkipReason, Source, Tasks, discover};
+use onionskin_corpus::{
+    DiscoverError, FieldNames, Format, Options, ResumeError, SkipReason, Source, Tasks, discover,
+};
 use onionskin_extract::Extractor;
 use onionskin_store::cancel::Cancelled;
 use onionskin_store::manifest::{InputEntry, MANIFEST_FILE};
@@ -160,14 +162,24 @@ pub struct ScanSummary {
     pub sites: u64,
     /// Links found in documents, to whatever address.
     pub links_found: u64,
+    /// Relative links of pages whose own URL is not known; they are not among the links found.
+    pub links_unresolved: u64,
     /// Distinct links that land on a document of the atlas.
     pub links: u64,
+    /// If pages have links and none lands on a document: what may give their URLs.
+    pub link_remedies: Vec<LinkRemedy>,
     /// Chunks kept, by chunking.
     pub chunks: BTreeMap<String, u64>,
     /// Records that could not be read, by code.
     pub bad_records: BTreeMap<String, u64>,
     /// Bytes of input that they take, as far as that is known.
     pub bad_record_bytes: u64,
+    /// Records that are no documents, since their text is null or not there.
+    pub no_text: u64,
+    /// Inputs in which there is not one document.
+    pub inputs_without_documents: u64,
+    /// The first 100 of them, with the reason.
+    pub inputs_without_documents_examples: Vec<BadRecord>,
     /// Records that are no documents, by description.
     pub skipped: BTreeMap<String, u64>,
     /// Files of folders that could not be opened; they are among the skipped.
@@ -190,6 +202,16 @@ pub struct ScanSummary {
     pub peak_memory: Option<u64>,
     /// Bytes that sorting wrote to disk.
     pub spilled_bytes: u64,
+}
+
+/// What gives URLs to the files of a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LinkRemedy {
+    /// The folders in a folder may be hosts: [`Options::hosts`].
+    Hosts,
+    /// The files may come from one place: [`Options::base_url`].
+    BaseUrl,
 }
 
 /// A record that could not be read, or a file that was skipped.
@@ -344,7 +366,37 @@ impl Scan {
         Scan { params, recipe, options, sources, shares, resumed_documents: Cell::new(0) }
     }
 
+    /// Inputs that have no document, each with the reason. A folder is not among them: its files are
+    /// among the skipped.
+    fn undocumented(&self, state: &State) -> Vec<BadRecord> {
+        let inputs = (0..).zip(self.sources.iter()).zip(&state.per_source);
+        let empty =
+            inputs.filter(|((_, source), (documents, _))| *documents == 0 && source.format != Format::Tree);
+        let reason = |source: u32| match state.undocumented.get(&source) {
+            Some(reason) => reason.clone(),
+            None => "there are no records".to_owned(),
+        };
+        empty
+            .map(|((number, source), _)| BadRecord { place: source.name.clone(), reason: reason(number) })
+            .collect()
+    }
+
+    /// What has not been tried, where no link lands on a document.
+    fn link_remedies(&self, state: &State) -> Vec<LinkRemedy> {
+        let has_links = state.links_found + state.links_unresolved > 0;
+        if state.links > 0 || !has_links || state.documents_without_url == 0 {
+            return Vec::new();
+        }
+        let options = &self.options;
+        let may_be_hosts = !options.hosts && self.sources.iter().any(Source::has_folders);
+        let may_have_base =
+            options.base_url.is_none() && self.sources.iter().any(|source| source.format == Format::Tree);
+        let remedies = [(may_be_hosts, LinkRemedy::Hosts), (may_have_base, LinkRemedy::BaseUrl)];
+        remedies.into_iter().filter(|(may_be, _)| *may_be).map(|(_, remedy)| remedy).collect()
+    }
+
     fn summary(&self, Done { state, usage }: Done<State>) -> ScanSummary {
+        let (undocumented, remedies) = (self.undocumented(&state), self.link_remedies(&state));
         let examples = state.bad_record_examples.into_iter();
         ScanSummary {
             atlas: self.params.atlas.clone(),
@@ -356,10 +408,18 @@ impl Scan {
             text_bytes: state.text_bytes,
             sites: state.sites,
             links_found: state.links_found,
+            links_unresolved: state.links_unresolved,
             links: state.links,
+            link_remedies: remedies,
             chunks: state.chunks,
             bad_records: state.bad_records,
             bad_record_bytes: state.bad_record_bytes,
+            no_text: state.no_text,
+            inputs_without_documents: undocumented.len() as u64,
+            inputs_without_documents_examples: undocumented
+                .into_iter()
+                .take(state::UNDOCUMENTED_EXAMPLES)
+                .collect(),
             unreadable_files: unreadable_files(&state.skipped),
             skipped_files: state.skipped_files.into_iter().map(BadRecord::from).collect(),
             skipped: state.skipped,
@@ -451,6 +511,9 @@ impl Stage for Scan {
         for (reason, records) in &state.skipped {
             count(&format!("skipped.{reason}"), *records);
         }
+        if state.no_text > 0 {
+            count("no_text", state.no_text);
+        }
         if state.bad_record_bytes > 0 {
             count("bad_record_bytes", state.bad_record_bytes);
         }
@@ -483,16 +546,20 @@ fn stage_params(params: &ScanParams, recipe: &Recipe, sources: &[Source]) -> Sta
         digest.update(&source.identity());
     }
     let options = &params.options;
+    let fields = [&options.text_field, &options.id_field, &options.url_field, &options.date_field];
     let job = json!({
         "inputs": sources.len(),
         "inputs_digest": format!("{:016x}", digest.digest()),
         "recipe": recipe.to_string(),
         "seed": params.seed,
         "commit_bytes": params.commit_bytes,
-        "fields": [&options.text_field, &options.id_field, &options.url_field],
+        "fields": fields.map(FieldNames::to_string),
         "text_is_html": options.text_is_html,
         "text_digests": options.text_digests,
         "any_status": options.any_status,
+        "crawl_files": options.crawl_files,
+        "hosts": options.hosts,
+        "base_url": options.base_url.as_ref().map(ToString::to_string),
         "format": options.format.map(|format| format.as_str()),
         "max_record_bytes": options.max_record_bytes,
         "task_bytes": options.task_bytes,

@@ -255,6 +255,11 @@ impl<'a> TaskResult<'a> {
         self.batch.skipped.iter().map(|(reason, count)| (reason.to_string(), *count)).collect()
     }
 
+    /// Records whose text is null or not there.
+    pub fn no_text(&self) -> u64 {
+        self.batch.no_text
+    }
+
     /// Hands over the documents, in order.
     pub fn documents(&self, mut visit: impl FnMut(Scanned<'_>)) {
         let batch = self.batch;

@@ -246,6 +246,10 @@ impl Visitor for PartVisitor<'_, '_> {
         self.hand_on();
     }
 
+    fn no_text(&mut self, fields: &mut dyn FnMut() -> Option<String>) {
+        self.inner.no_text(fields);
+    }
+
     fn skipped_file(&mut self, file: SkippedFile) {
         self.inner.skipped_file(file);
         self.hand_on();

@@ -11,6 +11,9 @@ pub(super) const BAD_RECORD_EXAMPLES: usize = 100;
 /// How many skipped files are kept with place and reason; the rest is counted.
 pub(super) const SKIPPED_FILE_EXAMPLES: usize = 100;
 
+/// How many inputs without a document are kept with a reason; the rest is counted.
+pub(super) const UNDOCUMENTED_EXAMPLES: usize = 100;
+
 /// How many of them for one reason, so that a thousand pictures do not hide the file that matters.
 pub(super) const SKIPPED_FILES_PER_REASON: u64 = 10;
 
@@ -40,6 +43,18 @@ pub struct State {
     /// Skipped files with place and reason.
     #[serde(default)]
     pub skipped_files: Vec<(String, String)>,
+    /// Records whose text is null or not there.
+    #[serde(default)]
+    pub no_text: u64,
+    /// Relative links of documents without a URL.
+    #[serde(default)]
+    pub links_unresolved: u64,
+    /// Documents without a URL.
+    #[serde(default)]
+    pub documents_without_url: u64,
+    /// Of inputs without a document so far: what came first of what is none.
+    #[serde(default)]
+    pub undocumented: BTreeMap<u32, String>,
     /// Documents and bad records of every source.
     pub per_source: Vec<(u64, u64)>,
 }
@@ -55,6 +70,18 @@ impl State {
 
     pub fn set_position(&mut self, position: Position) {
         (self.source, self.task) = (position.source, position.task);
+    }
+
+    /// Keeps why an input has no document so far, if none has a better reason.
+    pub fn note_undocumented(&mut self, source: u32, is_field: bool, reason: impl FnOnce() -> String) {
+        let has_documents = self.per_source.get(source as usize).is_some_and(|(documents, _)| *documents > 0);
+        let is_known = self.undocumented.contains_key(&source);
+        if has_documents || (is_known && !is_field) {
+            return;
+        }
+        if is_known || self.undocumented.len() < UNDOCUMENTED_EXAMPLES {
+            self.undocumented.insert(source, reason());
+        }
     }
 
     pub fn bad_record_count(&self) -> u64 {

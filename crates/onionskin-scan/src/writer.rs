@@ -2,7 +2,7 @@
 
 use onionskin_core::format::grouped;
 use onionskin_core::{DocId, SiteId};
-use onionskin_corpus::{BadRecord, SkipReason, Source};
+use onionskin_corpus::{BadReason, BadRecord, SkipReason, Source};
 use onionskin_extract::url::registered_domain;
 use onionskin_store::schema::ChunkingName;
 use onionskin_store::stage::Work;
@@ -112,6 +112,7 @@ impl Sink for Writer<'_, '_> {
 
         self.work.state.documents += batch.rows.len() as u64;
         self.work.state.text_bytes += batch.text_bytes;
+        self.work.state.links_unresolved += batch.links_unresolved;
         if !batch.more {
             self.work.state.input_bytes += batch.input_bytes;
             self.work.state.set_position(batch.position);
@@ -127,6 +128,7 @@ impl Sink for Writer<'_, '_> {
         }
         self.note_skipped_files(batch)?;
         self.note_bad_records(batch)?;
+        self.note_undocumented(batch);
         self.work.progress.event(Event::Scanned {
             documents: self.work.state.documents,
             input_bytes: self.work.state.input_bytes,
@@ -196,6 +198,7 @@ impl<'w, 'a> Writer<'w, 'a> {
                 .map_err(StagingError::from)?;
             self.end_large(strings)?;
             self.work.state.tokens += row.tokens;
+            self.work.state.documents_without_url += u64::from(url.is_none());
             self.work.state.empty_documents += u64::from(is_empty(row) && !row.revisit);
             self.work.state.revisits += u64::from(row.revisit);
             if let Some(count) = self.work.state.per_source.get_mut(row.source as usize) {
@@ -299,6 +302,30 @@ impl<'w, 'a> Writer<'w, 'a> {
             self.work.state.note_skipped_file(place, file);
         }
         Ok(())
+    }
+
+    /// Why the input has no document, as long as it has none.
+    fn note_undocumented(&mut self, batch: &Batch) {
+        let state = &mut self.work.state;
+        state.no_text += batch.no_text;
+        if !batch.rows.is_empty() {
+            state.undocumented.remove(&batch.source);
+            return;
+        }
+        let names = &self.work.stage.options.text_field;
+        let missing = |bad: &&BadRecord| matches!(bad.reason, BadReason::MissingColumn { .. });
+        if let Some(fields) = &batch.other_fields {
+            let reason = || format!("no field {}; there are {fields}", names.spoken());
+            state.note_undocumented(batch.source, true, reason);
+        } else if let Some(bad) = batch.bad_records.iter().find(missing) {
+            state.note_undocumented(batch.source, true, || bad.reason.to_string());
+        } else if let Some(bad) = batch.bad_records.first() {
+            state.note_undocumented(batch.source, false, || bad.reason.to_string());
+        } else if batch.no_text > 0 {
+            state.note_undocumented(batch.source, false, || "every text is null".to_owned());
+        } else if let Some(reason) = batch.skipped.keys().next() {
+            state.note_undocumented(batch.source, false, || reason.to_string());
+        }
     }
 
     fn note_bad_records(&mut self, batch: &Batch) -> Result<(), ScanError> {

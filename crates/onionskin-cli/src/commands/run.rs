@@ -6,7 +6,7 @@ use onionskin::{RunParams, RunSummary};
 use onionskin_mirror::Merge;
 
 use super::collections;
-use super::scan::{self, is_nothing, warn_of_nothing};
+use super::scan;
 use super::similar::{self, parse_share};
 use crate::Exit;
 use crate::args::{ClusterArgs, Global, ScanArgs};
@@ -58,11 +58,7 @@ pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
         super::serve::index(&params.scan.atlas, params.scan.memory, global)?;
     }
     print_summary(global, "run", &summary, describe)?;
-    if let Some(scanned) = summary.scan.summary().filter(|scanned| is_nothing(scanned)) {
-        warn_of_nothing(scanned);
-        return Ok(Exit::No);
-    }
-    Ok(Exit::Done)
+    Ok(summary.scan.summary().map_or(Exit::Done, |scanned| scan::warn(scanned, global)))
 }
 
 fn params(args: &RunArgs) -> anyhow::Result<RunParams> {

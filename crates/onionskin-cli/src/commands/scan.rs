@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use onionskin::scan::{BadRecord, LinkRemedy};
 use onionskin::{ScanParams, ScanSummary, scan};
 use onionskin_core::format::plural;
 use onionskin_corpus::Options;
@@ -17,24 +18,34 @@ pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args);
     let summary = Bar::new(global).during(|bar| scan(&params, bar))?;
     print_summary(global, "scan", &summary, describe)?;
-    if is_nothing(&summary) {
-        warn_of_nothing(&summary);
-        return Ok(Exit::No);
-    }
-    Ok(Exit::Done)
+    Ok(warn(&summary, global))
 }
 
-/// Whether there was something, and no document in it.
-pub(super) fn is_nothing(summary: &ScanSummary) -> bool {
-    summary.documents == 0 && (summary.bad_record_count() > 0 || !summary.skipped.is_empty())
-}
-
-/// An atlas of nothing is hardly what was wanted.
-pub(super) fn warn_of_nothing(summary: &ScanSummary) {
-    tell("warning: not one document could be read");
-    if summary.bad_records.keys().any(|code| matches!(code.as_str(), "missing_text" | "missing_column")) {
-        tell("hint: name the field or column that holds the text with --text-field");
+/// Warns of inputs that gave nothing. An atlas of nothing is hardly what was wanted: then the answer
+/// is no.
+pub(super) fn warn(summary: &ScanSummary, global: &Global) -> Exit {
+    let empty = summary.inputs_without_documents;
+    let is_nothing = summary.documents == 0;
+    if global.quiet && !is_nothing {
+        return Exit::Done;
     }
+    let examples = &summary.inputs_without_documents_examples;
+    for BadRecord { place, reason } in examples.iter().take(SHOWN) {
+        tell(&format!("warning: {}: no document: {}", shown(place), shown(reason)));
+    }
+    if empty > SHOWN as u64 {
+        tell(&format!("warning: {} inputs in all have no document", grouped(empty)));
+    }
+    if is_nothing {
+        tell("warning: not one document could be read");
+    }
+    if examples
+        .iter()
+        .any(|input| input.reason.starts_with("no field") || input.reason.starts_with("no column"))
+    {
+        tell("hint: name the fields that hold texts with --text-field, as in --text-field text,body");
+    }
+    if is_nothing { Exit::No } else { Exit::Done }
 }
 
 pub(super) fn params(args: &ScanArgs) -> ScanParams {
@@ -59,11 +70,14 @@ fn options(reading: &ReadingArgs) -> Options {
         text_field: reading.text_field.clone(),
         id_field: reading.id_field.clone(),
         url_field: reading.url_field.clone(),
+        date_field: reading.date_field.clone(),
         text_is_html: reading.text_is_html,
         text_digests: reading.text_digests,
         format: reading.format,
         max_record_bytes: reading.max_record_bytes.bytes(),
         any_status: reading.any_status,
+        hosts: reading.hosts,
+        base_url: reading.base_url.clone(),
         follow_links: reading.follow_links,
         extract: ExtractOptions {
             pdf: reading.pdf,
@@ -72,6 +86,25 @@ fn options(reading: &ReadingArgs) -> Options {
             ..ExtractOptions::default()
         },
         ..Options::default()
+    }
+}
+
+/// Says so if pages have links and none leads to a document, and what may help.
+fn describe_lost_links(text: &mut String, summary: &ScanSummary) {
+    let links = summary.links_found + summary.links_unresolved;
+    if links == 0 || summary.links > 0 {
+        return;
+    }
+    let _ = write!(text, "none of the {} leads to a document", plural(links, "link", "links"));
+    if summary.links_unresolved > 0 {
+        let _ = write!(text, "; {} are relative to pages without a URL", grouped(summary.links_unresolved));
+    }
+    text.push('\n');
+    for remedy in &summary.link_remedies {
+        text.push_str(match remedy {
+            LinkRemedy::Hosts => "hint: --hosts if the folders in the folder are named after hosts\n",
+            LinkRemedy::BaseUrl => "hint: --base-url URL gives the files the place that they come from\n",
+        });
     }
 }
 
@@ -129,6 +162,11 @@ pub(crate) fn describe(summary: &ScanSummary) -> String {
     seen.row("links between documents", summary.links);
     seen.rows("chunks ", &summary.chunks);
     let mut text = format!("{seen}\n");
+    describe_lost_links(&mut text, summary);
+    if summary.no_text > 0 {
+        let records = plural(summary.no_text, "record has", "records have");
+        let _ = writeln!(text, "{records} no text: it is null or not there");
+    }
     for (reason, count) in &summary.skipped {
         let _ = writeln!(text, "passed over: {} × {}", grouped(*count), shown(reason));
     }

@@ -51,7 +51,10 @@ fn bad_records_are_told_and_the_others_read() {
 fn a_missing_column_names_those_there_are() {
     let seen = read_csv(b"a,b\n1,2\n", &in_blocks_of(100));
     assert_eq!(seen.bad.len(), 1);
-    assert_eq!(seen.bad[0].reason.to_string(), "no column \"text\"; there are a, b");
+    assert_eq!(
+        seen.bad[0].reason.to_string(),
+        "no column \"text\", \"content\" or \"raw_content\"; there are a, b"
+    );
     assert_eq!(read_csv(b"", &in_blocks_of(100)), Seen::default());
     assert_eq!(read_csv(b"text\n", &in_blocks_of(100)), Seen::default());
 }

@@ -17,7 +17,8 @@ fn naive_fields(line: &str, paths: [&str; 3]) -> Result<[Value; 3], ()> {
 
 fn check(line: &str, paths: [&str; 3]) -> Result<(), TestCaseError> {
     let mut buffers = JsonBuffers::default();
-    let found = find_fields(line, paths.map(Some), &mut buffers);
+    let names = paths.map(FieldNames::one);
+    let found = find_fields(line, &Path::all(&names.each_ref()), &mut buffers);
     let Ok(expected) = naive_fields(line, paths) else {
         prop_assert!(found.is_err(), "{line} gave {found:?}");
         return Ok(());
@@ -104,13 +105,16 @@ proptest! {
 
     #[test]
     fn nothing_makes_it_panic(line in "[\\[\\]{}\",:0-9a-fu\\\\. \u{e9}-]{0,60}") {
-        let _ = find_fields(&line, PATHS.map(Some), &mut JsonBuffers::default());
+        let names = PATHS.map(FieldNames::one);
+        let _ = find_fields(&line, &Path::all(&names.each_ref()), &mut JsonBuffers::default());
     }
 }
 
 #[test]
 fn grammar() {
-    let accepted = |line: &str| find_fields(line, PATHS.map(Some), &mut JsonBuffers::default()).is_ok();
+    let names = PATHS.map(FieldNames::one);
+    let accepted =
+        |line: &str| find_fields(line, &Path::all(&names.each_ref()), &mut JsonBuffers::default()).is_ok();
     for line in [
         "{}",
         " { } ",
@@ -151,13 +155,39 @@ fn grammar() {
     ] {
         assert!(!accepted(line), "{line}");
     }
-    assert_eq!(find_fields("[1]", PATHS.map(Some), &mut JsonBuffers::default()), Err(JsonError::NotAnObject));
+    assert_eq!(find_fields("[1]", &[], &mut JsonBuffers::default()), Err(JsonError::NotAnObject));
 }
 
 #[test]
 fn the_last_of_two_keys_counts() {
     let mut buffers = JsonBuffers::default();
-    let found =
-        find_fields(r#"{"text":"\u0041","text":"b","m":{"id":1},"m.id":2}"#, PATHS.map(Some), &mut buffers);
-    assert_eq!(found, Ok([Slot::Borrowed("b"), Slot::Number("2"), Slot::Absent]));
+    let names = PATHS.map(FieldNames::one);
+    let found = find_fields(
+        r#"{"text":"\u0041","text":"b","m":{"id":1},"m.id":2}"#,
+        &Path::all(&names.each_ref()),
+        &mut buffers,
+    );
+    assert_eq!(found, Ok([Slot::Borrowed("b"), Slot::Number("2"), Slot::Absent, Slot::Absent]));
+}
+
+#[test]
+fn the_first_name_with_a_value_wins() {
+    let names: FieldNames = "text,content,m.body".into();
+    let paths = Path::all(&[&names]);
+    for (line, expected) in [
+        (r#"{"content":"c","text":"t"}"#, Slot::Borrowed("t")),
+        (r#"{"text":"t","content":"c"}"#, Slot::Borrowed("t")),
+        (r#"{"m":{"body":"b"},"content":"c"}"#, Slot::Borrowed("c")),
+        (r#"{"content":"c","m":{"body":"b"}}"#, Slot::Borrowed("c")),
+        (r#"{"m":{"body":"b"}}"#, Slot::Borrowed("b")),
+        (r#"{"text":null,"m":{"body":"b"}}"#, Slot::Borrowed("b")),
+        (r#"{"m":{"body":"b"},"text":null}"#, Slot::Borrowed("b")),
+        (r#"{"text":"a","text":"b"}"#, Slot::Borrowed("b")),
+        (r#"{"text":"a","text":null}"#, Slot::Null),
+        (r#"{"text":null}"#, Slot::Null),
+        (r#"{"body":"b"}"#, Slot::Absent),
+    ] {
+        let slots = find_fields(line, &paths, &mut JsonBuffers::default()).unwrap();
+        assert_eq!(slots[0], expected, "{line}");
+    }
 }

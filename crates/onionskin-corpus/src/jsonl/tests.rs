@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::SkipReason;
 use crate::testing::{Folder, Owned, Seen, gzip, read, zst};
 
 fn read_named(name: &str, bytes: &[u8], options: &Options) -> Seen {
@@ -83,8 +84,6 @@ fn bad_lines_are_told_with_their_offset_and_the_others_read() {
         &[
             (13, "broken_json"),
             (22, "not_an_object"),
-            (26, "missing_text"),
-            (35, "missing_text"),
             (49, "text_not_a_string"),
             (60, "broken_json"),
             (75, "broken_json"),
@@ -142,10 +141,7 @@ fn dotted_fields() {
     assert_eq!(seen.documents[0].id.as_deref(), Some("1"));
     let urls: Vec<_> = seen.documents.iter().map(|document| document.url.as_deref()).collect();
     assert_eq!(urls, [Some("http://a/"), Some("http://b/")]);
-    assert_eq!(
-        seen.bad.iter().map(|bad| bad.reason.code()).collect::<Vec<_>>(),
-        ["missing_text", "missing_text"]
-    );
+    assert_eq!((seen.bad, seen.skipped), (vec![], vec![SkipReason::NoText; 2]));
 }
 
 #[test]
@@ -261,4 +257,26 @@ proptest! {
         prop_assert_eq!(&read_in(task_bytes, text.as_bytes()), &whole);
         prop_assert_eq!(&read_in(task_bytes, &gzip(text.as_bytes())), &whole);
     }
+}
+
+#[test]
+fn the_layouts_of_known_collections_are_read() {
+    let lines = [
+        // Dolma, FineWeb, RedPajama 1 and 2, C4.
+        r#"{"id":"d1","text":"dolma","created":"2021-02-03T00:00:00.000Z","metadata":{"url":"http://d.example/"}}"#,
+        r#"{"text":"fineweb","id":"<urn:uuid:1>","url":"http://f.example/","date":"2013-05-18T07:24:24Z"}"#,
+        r#"{"text":"red 1","meta":{"url":"http://r.example/1","timestamp":"2019-04-25T12:57:54Z"}}"#,
+        r#"{"url":"http://r.example/2","date_download":"2014-07-22T10:40:13Z","raw_content":"red 2"}"#,
+        r#"{"timestamp":"1611878400","url":"http://c.example/","text":"c4"}"#,
+    ];
+    let seen = read_named("x.jsonl", lines.join("\n").as_bytes(), &Options::default());
+    assert_eq!(seen.texts(), ["dolma", "fineweb", "red 1", "red 2", "c4"]);
+    let ids: Vec<_> = seen.documents.iter().map(|document| document.id.as_deref()).collect();
+    assert_eq!(ids, [Some("d1"), Some("<urn:uuid:1>"), None, None, None]);
+    let urls: Vec<_> = seen.documents.iter().flat_map(|document| document.url.as_deref()).collect();
+    let hosts = ["http://d.example/", "http://f.example/", "http://r.example/1", "http://r.example/2"];
+    assert_eq!(urls, [hosts.as_slice(), &["http://c.example/"]].concat());
+    let day = |document: &Owned| document.fetched_at.map(|at| at / 86_400_000_000);
+    let days: Vec<_> = seen.documents.iter().map(day).collect();
+    assert_eq!(days, [Some(18_661), Some(15_843), Some(18_011), Some(16_273), None]);
 }

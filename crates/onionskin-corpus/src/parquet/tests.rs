@@ -9,6 +9,7 @@ use arrow_schema::Field;
 use proptest::prelude::*;
 
 use super::*;
+use crate::SkipReason;
 use crate::testing::{Folder, Seen, read};
 
 fn write(columns: Vec<(&str, ArrayRef)>, rows_per_group: usize) -> Vec<u8> {
@@ -48,7 +49,11 @@ fn columns_become_documents() {
     // Row groups as tasks, and in batches when a group is large for a task.
     for task_bytes in [1, 1 << 20] {
         let seen = read_bytes(&bytes, &Options { task_bytes, ..Options::default() });
-        assert_eq!((seen.texts(), seen.bad_codes()), (vec!["one", "three"], vec![(1, "missing_text")]));
+        assert_eq!(
+            (seen.texts(), seen.skipped.as_slice()),
+            (vec!["one", "three"], [SkipReason::NoText].as_slice())
+        );
+        assert_eq!(seen.bad, []);
         assert_eq!(seen.documents[1].offset, 2);
         assert_eq!(seen.documents[1].id.as_deref(), Some("30"));
         assert_eq!(seen.documents[0].url.as_deref(), Some("http://a.org/"));
@@ -150,12 +155,12 @@ fn rows_one_after_the_other() {
             (2, Err(BadReason::TooLarge { limit: 4 }), owned("30"), None),
         ]
     );
-    let (is_html, rows) = all(&Options { text_field: "body".to_owned(), ..Options::default() });
+    let (is_html, rows) = all(&Options { text_field: "body".into(), ..Options::default() });
     assert!(is_html);
     assert_eq!(rows[1].1.as_deref(), Ok("<p>two"));
     let missing = ParquetTexts::open(
         io::Cursor::new(bytes.clone()),
-        &Options { text_field: "body".to_owned(), ..Options::default() },
+        &Options { text_field: "body".into(), ..Options::default() },
         "page",
     );
     assert!(matches!(missing.err(), Some(BadReason::MissingColumn { column, .. }) if column == "body"));
@@ -199,7 +204,10 @@ fn a_missing_column_names_those_there_are() {
     assert_eq!(seen.bad.len(), 1);
     // The footer has their number.
     assert_eq!((seen.bad[0].records, seen.bad[0].bytes), (3, bytes.len() as u64));
-    assert_eq!(seen.bad[0].reason.to_string(), "no column \"text\"; there are body, n");
+    assert_eq!(
+        seen.bad[0].reason.to_string(),
+        "no column \"text\", \"content\" or \"raw_content\"; there are body, n"
+    );
     let bytes = write(vec![("text", Arc::new(Float64Array::from(vec![1.0])))], 100);
     assert_eq!(read_bytes(&bytes, &Options::default()).bad_codes(), [(0, "text_not_a_string")]);
 }

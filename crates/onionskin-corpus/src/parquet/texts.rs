@@ -4,6 +4,7 @@ use std::io::{Read, Seek, SeekFrom};
 
 use super::{Batches, Chunks, ParquetFile, RowGroup, Unusable};
 use crate::document::BadReason;
+use crate::fields::FieldNames;
 use crate::options::Options;
 
 /// Reads the wanted columns of a Parquet file, some rows at a time.
@@ -40,7 +41,7 @@ impl ParquetTexts {
         let chunks = Chunks::new(Box::new(input), len, options);
         let (file, is_html) = match ParquetFile::of(chunks.clone(), options) {
             Err(Unusable { reason: missing @ BadReason::MissingColumn { .. }, .. }) => {
-                let options = Options { text_field: html_field.to_owned(), ..options.clone() };
+                let options = Options { text_field: FieldNames::one(html_field), ..options.clone() };
                 (ParquetFile::of(chunks, &options).map_err(|_| missing)?, true)
             }
             file => (file.map_err(|unusable| unusable.reason)?, false),

@@ -247,10 +247,13 @@ impl PageBuilder {
                 page.links_over_limit += (self.link_ends.len() - nth) as u64;
                 break;
             }
-            if let Some(link) = joiner.join(&self.link_bytes[begin..end])
-                && self.seen.insert(xxh3_64(link.as_bytes()))
-            {
-                page.links.push(link);
+            match joiner.join(&self.link_bytes[begin..end]) {
+                Some(link) => {
+                    if self.seen.insert(xxh3_64(link.as_bytes())) {
+                        page.links.push(link);
+                    }
+                }
+                None => page.links_unresolved += u64::from(base_length == 0),
             }
             begin = end;
         }

@@ -25,6 +25,7 @@ from ._summaries import (
 PathLike = Union[str, "os.PathLike[str]"]
 Inputs = Union[PathLike, Iterable[PathLike]]
 Memory = Union[None, int, str]
+Names = Union[str, Sequence[str]]
 
 
 def _memory(memory: Memory) -> str | None:
@@ -58,12 +59,15 @@ def scan(
     seed: int = 1,
     overwrite: bool = False,
     format: str | None = None,
-    text_field: str = "text",
-    id_field: str = "id",
-    url_field: str = "url",
+    text_field: Names = "text,content,raw_content",
+    id_field: Names = "id,doc_id",
+    url_field: Names = "url,meta.url,metadata.url",
+    date_field: Names = "date,date_download,timestamp,meta.timestamp,metadata.date_download,created",
     text_is_html: bool = False,
     text_digests: bool = False,
     any_status: bool = False,
+    hosts: bool = False,
+    base_url: str | None = None,
     follow_links: bool = False,
     postscript: bool = False,
     pdf: Literal["built-in", "pdftotext"] = "built-in",
@@ -77,8 +81,10 @@ def scan(
     """Reads inputs once and makes an atlas of them, or goes on where an earlier call of the same scan was stopped.
 
     `inputs` are files, folders, globs or `@list`; WARC, WET, WACZ, JSON lines, Parquet, CSV, HTML, text, PDF, office files, compressed or
-    not. A file of a folder that cannot be opened is skipped and counted, or with `strict` an error; an input that fails while it is read
-    is always an error, after which the same call resumes. Links out of a folder are followed with `follow_links`; PostScript is read with
+    not. `text_field` and the other fields are names in order of preference, as a list or with commas between them: the first that a record
+    has is taken. A file of a folder that cannot be opened is skipped and counted, or with `strict` an error; an input that fails while it is read
+    is always an error, after which the same call resumes. `hosts` says that the folders in a folder are hosts, whatever their names;
+    `base_url` is where files come from. Links out of a folder are followed with `follow_links`; PostScript is read with
     `postscript`, by Ghostscript. `memory` is for everything, as in `"2G"`, by default half of what the machine has. The same inputs, recipe and seed give the
     same bytes, whatever memory and threads are.
 
@@ -101,6 +107,8 @@ def _without(values: dict[str, Any], *names: str) -> dict[str, Any]:
 def _scan_args(**values: Any) -> dict[str, Any]:
     values["inputs"] = _inputs(values["inputs"])
     values["max_record_bytes"] = str(values["max_record_bytes"])
+    for field in ("text_field", "id_field", "url_field", "date_field"):
+        values[field] = values[field] if isinstance(values[field], str) else ",".join(values[field])
     values["resources"] = _resources(values.pop("memory"), values.pop("threads"))
     values.setdefault("commit_bytes", None)
     values["pdf_worker"] = _pdf_worker()
@@ -220,12 +228,15 @@ def run(
     seed: int = 1,
     overwrite: bool = False,
     format: str | None = None,
-    text_field: str = "text",
-    id_field: str = "id",
-    url_field: str = "url",
+    text_field: Names = "text,content,raw_content",
+    id_field: Names = "id,doc_id",
+    url_field: Names = "url,meta.url,metadata.url",
+    date_field: Names = "date,date_download,timestamp,meta.timestamp,metadata.date_download,created",
     text_is_html: bool = False,
     text_digests: bool = False,
     any_status: bool = False,
+    hosts: bool = False,
+    base_url: str | None = None,
     follow_links: bool = False,
     postscript: bool = False,
     pdf: Literal["built-in", "pdftotext"] = "built-in",
@@ -257,8 +268,8 @@ def run(
     """
     scan_args = _scan_args(
         inputs=inputs, atlas=os.fspath(atlas), recipe=recipe, seed=seed, overwrite=overwrite, format=format, text_field=text_field,
-        id_field=id_field, url_field=url_field, text_is_html=text_is_html, text_digests=text_digests, any_status=any_status,
-        follow_links=follow_links, postscript=postscript, pdf=pdf, max_record_bytes=max_record_bytes, max_bad_records=max_bad_records,
+        id_field=id_field, url_field=url_field, date_field=date_field, text_is_html=text_is_html, text_digests=text_digests, any_status=any_status,
+        hosts=hosts, base_url=base_url, follow_links=follow_links, postscript=postscript, pdf=pdf, max_record_bytes=max_record_bytes, max_bad_records=max_bad_records,
         strict=strict, memory=memory, threads=threads,
     )  # fmt: skip
     similar_args = _similar_args(

@@ -115,11 +115,16 @@ class ScanSummary(_Summary):
     text_bytes: int
     sites: int
     links_found: int
+    links_unresolved: int
     links: int
+    link_remedies: list[str]
     chunks: dict[str, int]
     bad_records: dict[str, int]
     bad_record_bytes: int
     bad_record_examples: list[BadRecord]
+    no_text: int
+    inputs_without_documents: int
+    inputs_without_documents_examples: list[BadRecord]
     skipped: dict[str, int]
     unreadable_files: int
     skipped_files: list[BadRecord]

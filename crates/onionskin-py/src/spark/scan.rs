@@ -192,6 +192,7 @@ impl<'a> ScanRows<'a> {
         for (reason, count) in task.skipped() {
             self.note(SKIPPED, at, [None, None, Some(&reason)], count as i64);
         }
+        self.no_text(at, task);
         self.note(TASK, at, [Some("input_bytes"), None, None], task.input_bytes() as i64);
         self.note(TASK, at, [Some("text_bytes"), None, None], task.text_bytes() as i64);
     }
@@ -214,7 +215,14 @@ impl<'a> ScanRows<'a> {
         for (reason, count) in task.skipped() {
             self.note(SKIPPED, at, [None, None, Some(&reason)], count as i64);
         }
+        self.no_text(at, task);
         self.note(TASK, at, [Some("text_bytes"), None, None], task.text_bytes() as i64);
+    }
+
+    fn no_text(&mut self, at: [i64; 3], task: &TaskResult<'_>) {
+        if task.no_text() > 0 {
+            self.note(TASK, at, [Some("no_text"), None, None], task.no_text() as i64);
+        }
     }
 
     fn document(&mut self, at: [i64; 3], document: &parts::Scanned<'_>) {

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use onionskin_corpus::{
-    BadReason, DiscoverError, Encoding, Format as InputFormat, JsonLineReader, ParquetTexts, decoder,
-    discover,
+    BadReason, DiscoverError, Encoding, FieldNames, Format as InputFormat, JsonLineReader, ParquetTexts,
+    decoder, discover,
 };
 use onionskin_extract::{Hints, HtmlExtractor, Page};
 use onionskin_store::IoError;
@@ -85,10 +85,11 @@ impl Fields {
     /// How a scan reads the same documents.
     fn options(&self, max_record_bytes: u64) -> onionskin_corpus::Options {
         onionskin_corpus::Options {
-            text_field: self.text.clone(),
+            text_field: FieldNames::one(&self.text),
             text_is_html: self.text_is_html,
-            id_field: self.id.clone(),
-            url_field: self.url.clone(),
+            id_field: FieldNames::one(&self.id),
+            url_field: FieldNames::one(&self.url),
+            date_field: FieldNames::default(),
             max_record_bytes,
             ..onionskin_corpus::Options::default()
         }

@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use crate::{SetCursor, SetSource, SimilarError};
 use onionskin_core::{Analyzer, DocId, Recipe};
-use onionskin_corpus::{BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor};
+use onionskin_corpus::{
+    BadRecord, Document, FieldNames, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor,
+};
 use onionskin_store::manifest::InputEntry;
 use onionskin_store::table::{Batch, BatchReader, document};
 use onionskin_store::{Atlas, TableError, cancel};
@@ -40,8 +42,9 @@ impl Reread {
     pub fn new(atlas: &Atlas, recipe: &Recipe) -> Result<Reread, SimilarError> {
         let mut options = reading_options(atlas)?;
         // Names and addresses are known.
-        options.id_field.clear();
-        options.url_field.clear();
+        options.id_field = FieldNames::default();
+        options.url_field = FieldNames::default();
+        options.date_field = FieldNames::default();
         options.text_digests = false;
         // The sets of one task are held at a time; they should not leave the cache.
         options.task_bytes = options.task_bytes.min(1 << 20);
