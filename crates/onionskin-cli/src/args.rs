@@ -373,6 +373,9 @@ pub(crate) struct SimilarArgs {
     /// at this level.
     #[arg(long)]
     pub for_report: bool,
+    /// Search again, although the atlas has the result of this very search.
+    #[arg(long)]
+    pub overwrite: bool,
     #[command(flatten)]
     pub resources: ResourceArgs,
 }

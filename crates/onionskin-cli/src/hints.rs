@@ -205,7 +205,7 @@ mod tests {
         let unknown = onionskin::RunError::from(ScanError::from(unknown));
         check(unknown, "say which with --format, if it is one of warc, jsonl");
         let stage = StageName::Scan;
-        let finished = StagingError::AlreadyFinished { dir: "atlas".into(), stage };
+        let finished = StagingError::AlreadyFinished { dir: "atlas".into(), stage, difference: None };
         check(ScanError::from(finished), "use another folder, or --overwrite");
         let below = || SimilarError::BelowStored { stored: 0.9, wanted: 0.8 };
         check(MembershipError::from(below()), "run similar with --threshold 0.8");

@@ -51,13 +51,14 @@ use std::time::Instant;
 use onionskin_core::{DocId, Recipe, RecipeError};
 use onionskin_corpus::Format;
 use onionskin_store::sort::SortError;
+use onionskin_store::stage::Finished;
 use onionskin_store::table::{CopyKind, DocumentRow};
 use onionskin_store::{
     Atlas, AtlasError, IoError, MemoryBudget, StageName, TableError, TableName, disk, json as spelling,
     process,
 };
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use decide::{Verdict, VerdictWriter, Walk, gather};
 use memberships::SortDir;
@@ -81,6 +82,16 @@ pub enum Copying {
     Filter,
     /// Copies of everything, in which every document of a cluster says so.
     Annotate,
+}
+
+impl Copying {
+    fn as_str(self) -> &'static str {
+        match self {
+            Copying::None => "none",
+            Copying::Filter => "filter",
+            Copying::Annotate => "annotate",
+        }
+    }
 }
 
 /// What to write, and how. The first group decides the result; the second only speed.
@@ -121,6 +132,34 @@ impl DedupParams {
     pub const LEAST_MEMORY: u64 = 64 << 20;
     /// The formats that are copied where nobody says which.
     pub const FORMATS: [Format; 2] = [Format::Jsonl, Format::Parquet];
+
+    /// Everything that decides the results.
+    fn job(&self, atlas: &Atlas) -> Value {
+        let tables = &atlas.manifest().tables;
+        let content = |name: TableName| {
+            let files = tables.get(&name).into_iter().flat_map(|table| &table.files);
+            files.map(|file| format!("{:016x}", file.xxh3)).collect::<Vec<_>>()
+        };
+        json!({
+            "documents": content(TableName::Documents),
+            "clusters": content(TableName::Clusters),
+            "pairs": content(TableName::Pairs),
+            "copying": self.copying.as_str(),
+            "formats": self.formats.iter().map(|format| format.as_str()).collect::<Vec<_>>(),
+            "dolma": self.dolma,
+            "threshold": self.threshold,
+            "keep": self.survivor.as_ref().map(ToString::to_string),
+        })
+    }
+
+    /// Whether the results of this very job are in their place.
+    pub fn finished(&self) -> Result<Finished, DedupError> {
+        let path = self.output.join(output::SUMMARY);
+        let (false, Ok(text)) = (self.dry_run, fs::read(&path)) else { return Ok(Finished::No) };
+        let told: Value = serde_json::from_slice(&text).unwrap_or_default();
+        let atlas = Atlas::open(&self.atlas)?;
+        Ok(told.get("job").map_or(Finished::No, |before| Finished::of(before, &self.job(&atlas))))
+    }
 
     /// Lists, and filtered copies of JSON lines and Parquet.
     pub fn new(atlas: PathBuf, output: PathBuf) -> DedupParams {
@@ -306,6 +345,14 @@ pub enum DedupError {
         dir: PathBuf,
         /// Something in it.
         entry: String,
+    },
+    /// The results of another job are there.
+    #[error("{} already has the results of another job: {difference}\nhint: name a new folder", dir.display())]
+    AlreadyFinished {
+        /// The folder.
+        dir: PathBuf,
+        /// What sets the two apart.
+        difference: String,
     },
     /// Another process writes there.
     #[error("another process is writing to {}", dir.display())]
@@ -519,6 +566,9 @@ fn run<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         return Ok(summary);
     }
 
+    if let Finished::Differs(difference) = params.finished()? {
+        return Err(DedupError::AlreadyFinished { dir: params.output.clone(), difference });
+    }
     let output = Output::open(&params.output)?;
     let documents = atlas.table(&TableName::Documents)?.rows;
     let needed = plan.bytes().saturating_add(documents.saturating_mul(LIST_BYTES));
@@ -696,12 +746,9 @@ fn summary_file(
         "recipe": manifest.recipe,
         "seed": manifest.seed,
         "similar": manifest.stages.raw(StageName::Similar),
-        "copying": match params.copying {
-            Copying::None => "none",
-            Copying::Filter => "filter",
-            Copying::Annotate => "annotate",
-        },
+        "copying": params.copying.as_str(),
         "dolma": params.dolma,
+        "job": params.job(atlas),
         "kept": summary.kept,
         "removed": summary.removed,
         "removed_exact": summary.removed_exact,

@@ -69,7 +69,7 @@ fn lists_tell_who_stays_and_why_the_others_go() {
     assert_eq!((summary.removed_exact.documents, summary.removed_near.documents), (2, 1));
     assert_eq!((summary.removed_same_site.documents, summary.removed_cross_site.documents), (1, 2));
     assert_eq!((summary.files, summary.other_records, summary.removed_records), (1, 1, 3));
-    let told: serde_json::Value = serde_json::from_slice(&bench.out("dedup.json")).unwrap();
+    let told: Value = serde_json::from_slice(&bench.out("dedup.json")).unwrap();
     assert_eq!((&told["removed"]["documents"], &told["files"][0]["removed"]), (&json!(3), &json!(3)));
     assert_eq!((&told["removed"]["tokens"], &told["kept"]["tokens"]), (&json!(12), &json!(8)));
     assert_eq!(told["removed_record_bytes"], told["files"][0]["removed_bytes"]);

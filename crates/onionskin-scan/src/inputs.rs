@@ -100,8 +100,8 @@ impl From<&Options> for ScanRecord {
 }
 
 impl ScanRecord {
-    /// Whether a scan with these options reads in the same way, as far as the record says.
-    pub(crate) fn is_of(&self, options: &Options) -> bool {
+    /// The record of a scan with these options, as far as this one says.
+    pub(crate) fn comparable(&self, options: &Options) -> ScanRecord {
         let mut other = ScanRecord::from(options);
         if self.follow_links.is_none() {
             other.follow_links = None;
@@ -112,7 +112,7 @@ impl ScanRecord {
         if self.crawl_files.is_none() {
             other.crawl_files = None;
         }
-        *self == other
+        other
     }
 }
 

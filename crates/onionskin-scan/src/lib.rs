@@ -32,13 +32,13 @@ use onionskin_extract::Extractor;
 use onionskin_store::cancel::Cancelled;
 use onionskin_store::manifest::{InputEntry, MANIFEST_FILE};
 use onionskin_store::sort::SortError;
-use onionskin_store::stage::{self, Done, Step, Work};
+use onionskin_store::stage::{self, Done, Finished, Step, Work};
 use onionskin_store::{
     Atlas, Event, Manifest, MemoryBudget, Progress, Stage, StageName, StageParams, StagingError, Table,
     TooLittleMemory,
 };
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use inputs::{ChangedInput, ScanRecord};
 use memory::Shares;
@@ -103,32 +103,38 @@ impl ScanParams {
     }
 
     /// Whether the directory has the finished scan of the same inputs, read in the same way, and is
-    /// not to be replaced. A pipe is never the same.
-    pub fn is_done(&self) -> Result<bool, ScanError> {
+    /// not to be replaced. Inputs are the same if they have the same names, lengths and formats; a
+    /// pipe is never the same.
+    pub fn finished(&self) -> Result<Finished, ScanError> {
         let begun = stage::is_begun(&self.atlas, StageName::Scan);
         if self.overwrite || begun || !self.atlas.join(MANIFEST_FILE).is_file() {
-            return Ok(false);
+            return Ok(Finished::No);
         }
         let atlas = Atlas::open(&self.atlas).map_err(StagingError::from)?;
         let manifest = atlas.manifest();
-        if manifest.seed != self.seed
-            || !atlas
-                .record::<ScanRecord>()
-                .map_err(StagingError::from)?
-                .is_some_and(|record| record.is_of(&self.options))
-        {
-            return Ok(false);
-        }
+        let Some(record) = atlas.record::<ScanRecord>().map_err(StagingError::from)? else {
+            return Ok(Finished::Differs("how its inputs were read is not recorded".to_owned()));
+        };
         let sources = discover(&self.inputs, &self.options)?;
-        if manifest.recipe != self.recipe_for(&sources).to_string() {
-            return Ok(false);
+        if let Some(stream) = sources.iter().find(|source| source.is_stream()) {
+            return Ok(Finished::Differs(format!("{} is a pipe, which may have other content", stream.name)));
         }
-        let same = manifest.inputs.iter().zip(&sources).all(|(input, source)| {
-            !source.is_stream()
-                && (&input.name, input.bytes, &input.format)
-                    == (&source.name, source.bytes, &source.format.to_string())
-        });
-        Ok(same && manifest.inputs.len() == sources.len())
+        let job = |inputs: Vec<Value>, recipe: &str, seed: u64, reading: &ScanRecord| json!({ "inputs": inputs, "reading": reading, "recipe": recipe, "seed": seed });
+        let input =
+            |name: &str, bytes: u64, format: &str| json!({ "name": name, "bytes": bytes, "format": format });
+        let before = manifest.inputs.iter();
+        let before = before.map(|entry| input(&entry.name, entry.bytes, &entry.format)).collect();
+        let now = sources.iter();
+        let now = now.map(|source| input(&source.name, source.bytes, source.format.as_str())).collect();
+        Ok(Finished::of(
+            &job(before, &manifest.recipe, manifest.seed, &record),
+            &job(now, &self.recipe_for(&sources).to_string(), self.seed, &record.comparable(&self.options)),
+        ))
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_done(&self) -> Result<bool, ScanError> {
+        Ok(self.finished()? == Finished::Same)
     }
 
     fn recipe_for(&self, sources: &[Source]) -> Recipe {
@@ -329,6 +335,10 @@ onionskin_store::boxed_sources!(ScanError: Staging(StagingError));
 pub fn scan(params: &ScanParams, progress: &dyn Progress) -> Result<ScanSummary, ScanError> {
     // Before inputs are looked for, which takes a while when there are many.
     TooLittleMemory::check(StageName::Scan, params.memory, ScanParams::LEAST_MEMORY)?;
+    if let Finished::Differs(difference) = params.finished()? {
+        let (dir, stage) = (params.atlas.clone(), StageName::Scan);
+        return Err(StagingError::AlreadyFinished { dir, stage, difference: Some(difference) }.into());
+    }
     let sources = discover(&params.inputs, &params.options)?;
     if params.strict
         && let Some((place, reason)) = sources.iter().find_map(Source::first_unreadable)

@@ -406,7 +406,7 @@ fn an_empty_input_makes_an_empty_atlas() {
     fs::write(&input, "").unwrap();
     let atlas = folder.path().join("atlas");
     let mut params = params(&[input.display().to_string()], &atlas);
-    params.options.format = Some(onionskin_corpus::Format::Jsonl);
+    params.options.format = Some(Format::Jsonl);
     let summary = scan(&params, &Quiet).unwrap();
     assert_eq!(summary.documents, 0);
     let atlas = Atlas::open(&atlas).unwrap();

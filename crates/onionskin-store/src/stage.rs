@@ -21,7 +21,7 @@ use crate::atlas::Atlas;
 use crate::costs::{self, Cost};
 use crate::manifest::Manifest;
 use crate::progress::{Event, Progress};
-use crate::staging::{JOURNAL_FILE, STAGING_DIR, StageParams, Staging, StagingError};
+use crate::staging::{JOURNAL_FILE, STAGING_DIR, StageParams, Staging, StagingError, first_difference};
 use crate::{MemoryBudget, cancel, process};
 
 /// The stages that write tables.
@@ -246,6 +246,24 @@ pub fn run<S: Stage>(stage: &S, progress: &dyn Progress) -> Result<Done<S::State
     costs::record(stage.place().0, &cost);
     tracing::info!(stage = %S::NAME, seconds = usage.seconds, "stage done");
     Ok(Done { state, usage })
+}
+
+/// How a result that is there compares with what is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// There is none.
+    No,
+    /// It is the same: there is nothing to do.
+    Same,
+    /// It is another, and this is the first difference.
+    Differs(String),
+}
+
+impl Finished {
+    /// Compares two jobs, each with everything that decides its result.
+    pub fn of(before: &serde_json::Value, now: &serde_json::Value) -> Finished {
+        first_difference(before, now).map_or(Finished::Same, Finished::Differs)
+    }
 }
 
 /// Whether a run of a stage was stopped before its end, be it after the last step. Only the journal

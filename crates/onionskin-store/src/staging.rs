@@ -46,6 +46,7 @@ use crate::table::{
     CollectionsWriter, DocumentsWriter, FeaturesWriter, IdPairsWriter, PairsWriter, PartMeta, PartParams,
     PartWriter, Row, RowWriter, SitesWriter, SketchesWriter, TableError, UrlRulesWriter,
 };
+pub(crate) use journal::first_difference;
 use journal::{Commit, PartEntry, RawEntry};
 pub use journal::{JournalError, parse_journal_bytes};
 use lock::Lock;
@@ -145,12 +146,14 @@ pub enum StagingError {
         entry: String,
     },
     /// The stage was finished before.
-    #[error("{} already has a finished {stage}\nhint: use another folder, or overwrite", dir.display())]
+    #[error("{} already has a finished {stage}{}\nhint: use another folder, or overwrite", dir.display(), of_other_job(difference.as_deref()))]
     AlreadyFinished {
         /// The atlas.
         dir: PathBuf,
         /// The stage.
         stage: StageName,
+        /// What sets its job apart from this one, where that is known.
+        difference: Option<String>,
     },
     /// Another process has the atlas.
     #[error("another process is working on {}", dir.display())]
@@ -218,6 +221,10 @@ pub enum StagingError {
     /// The atlas is no good.
     #[error(transparent)]
     Atlas(#[from] AtlasError),
+}
+
+fn of_other_job(difference: Option<&str>) -> String {
+    difference.map(|difference| format!(" of another job: {difference}")).unwrap_or_default()
 }
 
 /// The open part of a table.

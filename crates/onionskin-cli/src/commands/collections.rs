@@ -16,7 +16,7 @@ use onionskin_study::figure::{CollectionPoint, Figure, Ink};
 use super::similar::apply;
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::{Counts, bytes, grouped, print, print_tagged, seconds, table};
+use crate::output::{Counts, bytes, grouped, print, print_tagged, seconds, table, tell};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -44,6 +44,9 @@ pub(crate) struct CollectionsArgs {
     /// Do not search; show what an earlier search found.
     #[arg(long, conflicts_with_all = ["merge", "any_site", "trivial", "no_url_rules"])]
     pub show: bool,
+    /// Search again, although the atlas has the result of this very search.
+    #[arg(long, conflicts_with = "show")]
+    pub overwrite: bool,
     /// How many collections to list; 0 for all.
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub list: usize,
@@ -69,7 +72,11 @@ pub(crate) fn run(args: &CollectionsArgs, global: &Global) -> anyhow::Result<Exi
     params.url_rules = !args.no_url_rules;
     apply(&args.resources, &mut params.memory, &mut params.threads);
     let bar = Bar::steps(global);
-    let summary = if args.show { None } else { Some(collections(&params, &bar)) };
+    let is_there = !args.show && !args.overwrite && params.is_done(&Atlas::open(&args.atlas)?)?;
+    if is_there && !global.quiet {
+        tell("nothing to do: the atlas has the result of this search; --overwrite searches again");
+    }
+    let summary = if args.show || is_there { None } else { Some(collections(&params, &bar)) };
     bar.finish();
     let summary = summary.transpose()?;
     let found = Found::read(&args.atlas)?;

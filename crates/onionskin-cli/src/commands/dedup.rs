@@ -9,6 +9,7 @@ use onionskin::dedup::DamagedInput;
 use onionskin::{DedupParams, DedupSummary, Survivor, dedup};
 use onionskin_corpus::Format;
 use onionskin_store::MemoryBudget;
+use onionskin_store::stage::Finished;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
@@ -104,6 +105,14 @@ fn shards(text: &str) -> Result<Shards, String> {
 
 pub(crate) fn run(args: &DedupArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args)?;
+    if params.finished()? == Finished::Same {
+        let hint = "remove the folder or name a new one to do it again";
+        let told = std::fs::read(params.output.join("dedup.json"))?;
+        let told: serde_json::Value = serde_json::from_slice(&told)?;
+        let number = |name: &str| told[name]["documents"].as_u64().unwrap_or(0);
+        let found = [("kept", number("kept")), ("removed", number("removed"))];
+        return super::nothing_to_do(global, "dedup", &params.output, &found, hint);
+    }
     let summary = Bar::new(global).during(|bar| dedup(&params, bar))?;
     print_summary(global, "dedup", &summary, |summary| describe(summary, &params))?;
     Ok(Exit::Done)

@@ -99,7 +99,7 @@ fn describe(summary: &RunSummary) -> String {
 fn section<S>(name: &str, outcome: &Outcome<S>, describe: impl Fn(&S) -> String) -> String {
     match outcome {
         Outcome::Done(summary) => format!("{name}:\n{}", describe(summary)),
-        Outcome::WasThere => format!("{name}: was there from an earlier run\n"),
+        Outcome::WasThere => format!("{name}: nothing to do, it was there from an earlier run\n"),
         Outcome::NotWanted => format!("{name}: left out\n"),
         Outcome::NoLinks => format!("{name}: left out, since no document links to another\n"),
     }

@@ -7,7 +7,7 @@ use onionskin::{ScanParams, ScanSummary, scan};
 use onionskin_core::format::plural;
 use onionskin_corpus::Options;
 use onionskin_extract::ExtractOptions;
-use onionskin_store::MemoryBudget;
+use onionskin_store::{Atlas, MemoryBudget};
 
 use crate::Exit;
 use crate::args::{Global, ReadingArgs, ScanArgs};
@@ -16,6 +16,12 @@ use crate::progress::Bar;
 
 pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args);
+    if params.is_done()? {
+        let manifest = Atlas::open(&params.atlas)?.manifest().clone();
+        let documents = manifest.counts.get("documents").copied().unwrap_or(0);
+        let found = [("documents", documents), ("inputs", manifest.inputs.len() as u64)];
+        return super::nothing_to_do(global, "scan", &params.atlas, &found, "--overwrite scans again");
+    }
     let summary = Bar::new(global).during(|bar| scan(&params, bar))?;
     print_summary(global, "scan", &summary, describe)?;
     Ok(warn(&summary, global))

@@ -8,8 +8,8 @@ use onionskin::{SimilarParams, SimilarSummary, similar};
 use onionskin_core::Threshold;
 use onionskin_similar::candidates::CandidateStats;
 use onionskin_similar::recall::{Interval, Recall};
-use onionskin_store::MemoryBudget;
 use onionskin_store::table::Method;
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs, SimilarArgs, SimilarPreset};
@@ -26,6 +26,14 @@ const PARAGRAPHS: f64 = 0.5;
 
 pub(crate) fn run(args: &SimilarArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args)?;
+    let atlas = Atlas::open(&params.atlas)?;
+    if !args.overwrite && !params.for_report && params.is_done(&atlas)? {
+        let found = [
+            ("pairs", super::rows_of(&atlas, &TableName::Pairs)),
+            ("documents in clusters", super::rows_of(&atlas, &TableName::Clusters)),
+        ];
+        return super::nothing_to_do(global, "similar", &params.atlas, &found, "--overwrite searches again");
+    }
     let summary = Bar::steps(global).during(|bar| similar(&params, bar))?;
     print_summary(global, "similar", &summary, describe)?;
     Ok(Exit::Done)

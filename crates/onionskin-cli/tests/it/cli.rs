@@ -80,10 +80,11 @@ fn an_atlas_is_not_overwritten_by_chance() {
     dir.write("in.jsonl", ROSE);
     assert_eq!(dir.run(&["scan", "in.jsonl", "-o", "atlas"]).code, 0);
     let before = files(&dir.path("atlas"));
-    let outcome = dir.run(&["scan", "in.jsonl", "-o", "atlas"]);
+    let outcome = dir.run(&["scan", "in.jsonl", "-o", "atlas", "--seed", "7"]);
     assert_eq!(outcome.code, 2);
     assert!(
-        outcome.stderr.contains("already has a finished scan") && outcome.stderr.contains("hint"),
+        outcome.stderr.contains("already has a finished scan of another job: seed was 1, is now 7")
+            && outcome.stderr.contains("hint"),
         "{}",
         outcome.stderr
     );

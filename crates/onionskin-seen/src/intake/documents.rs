@@ -203,11 +203,8 @@ impl LineReader {
     /// The name and one field, if that is a string.
     fn field(&mut self, line: &[u8], html: bool, by_name: bool) -> Option<(Option<String>, String)> {
         let fields = &self.fields;
-        self.options.text_field.clone_from(if html { &fields.html } else { &fields.text });
-        match by_name {
-            true => NAME.clone_into(&mut self.options.id_field),
-            false => self.options.id_field.clone_from(&fields.id),
-        }
+        self.options.text_field = FieldNames::one(if html { &fields.html } else { &fields.text });
+        self.options.id_field = FieldNames::one(if by_name { NAME } else { &fields.id });
         let found = self.reader.read(line, &self.options, &fields.url)?;
         Some((found.id.or(found.beside).map(str::to_owned), found.text.to_owned()))
     }

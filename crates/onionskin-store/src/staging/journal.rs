@@ -160,7 +160,7 @@ pub fn parse_journal_bytes(bytes: &[u8]) -> Result<u64, JournalError> {
 }
 
 /// The first difference between two JSON values, as a path and both sides.
-pub(super) fn first_difference(before: &Value, now: &Value) -> Option<String> {
+pub(crate) fn first_difference(before: &Value, now: &Value) -> Option<String> {
     // A stack in place of recursion; children are pushed in reverse, so that the first in order
     // comes first.
     let mut stack = vec![(String::new(), Some(before), Some(now))];

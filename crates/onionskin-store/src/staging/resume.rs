@@ -163,7 +163,11 @@ fn refuse_finished(dir: &Path, params: &StageParams) -> Result<(), StagingError>
         }
     };
     if finished && !params.overwrite {
-        return Err(StagingError::AlreadyFinished { dir: dir.to_owned(), stage: params.stage });
+        return Err(StagingError::AlreadyFinished {
+            dir: dir.to_owned(),
+            stage: params.stage,
+            difference: None,
+        });
     }
     Ok(())
 }

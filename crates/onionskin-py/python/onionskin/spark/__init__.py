@@ -65,9 +65,9 @@ def scan(
     *,
     recipe: str = RECIPE,
     seed: int = 1,
-    text_field: str = "text",
-    id_field: str = "id",
-    url_field: str = "url",
+    text_field: str = _scan.READING["text_field"],
+    id_field: str = _scan.READING["id_field"],
+    url_field: str = _scan.READING["url_field"],
     order_by: str | Sequence[str] | None = None,
     text_is_html: bool = False,
     any_status: bool = False,
@@ -86,7 +86,7 @@ def scan(
     - `io="spark"`: Spark fetches the files, from anything it reads (HDFS, s3a, abfss, ...); each must be below 2 GB.
     - `io="auto"`: direct for paths without a scheme and for `file:`, spark for others.
 
-    Rows of a DataFrame are numbered in the order of `order_by` (the id, else the address, where it is not given), which no two rows may have alike.
+    Fields are names with commas between them: the first that is there is taken. Rows of a DataFrame are numbered in the order of `order_by` (the id, else the address, where it is not given), which no two rows may have alike.
     """
     import onionskin
 
@@ -111,7 +111,7 @@ def scan(
             # Nobody knows whether a table is the one of the last run.
             work = Work(spark, target.files, "scan", identity, resume=False, progress=progress)
             columns = {"text": text_field, "id": id_field, "url": url_field}
-            present = {key: name if name in inputs.columns else None for key, name in columns.items()}
+            present = {key: next((name for name in names.split(",") if name in inputs.columns), None) for key, names in columns.items()}
             if present["text"] is None:
                 raise ValueError(f"there is no column {text_field!r}; columns are {', '.join(inputs.columns)}")
             fallback = present["id"] or present["url"]

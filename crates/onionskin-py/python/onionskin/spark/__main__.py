@@ -19,6 +19,8 @@ from typing import Any
 def _arguments() -> argparse.ArgumentParser:
     import onionskin
 
+    from ._scan import READING
+
     parser = argparse.ArgumentParser(
         prog="onionskin-spark", description="Find the copies in a web on Apache Spark: pages, near copies, mirrored collections."
     )
@@ -38,9 +40,9 @@ def _arguments() -> argparse.ArgumentParser:
     scanning.add_argument("-o", "--output", required=True, metavar="ATLAS", help="the folder of the atlas, anywhere Spark writes")
     scanning.add_argument("--recipe", default=None, help="what is computed from a text, as in w4-rabin64-6x14r2+sketch+w4")
     scanning.add_argument("--seed", type=int, default=1)
-    scanning.add_argument("--text-field", default="text")
-    scanning.add_argument("--id-field", default="id")
-    scanning.add_argument("--url-field", default="url")
+    scanning.add_argument("--text-field", default=READING["text_field"])
+    scanning.add_argument("--id-field", default=READING["id_field"])
+    scanning.add_argument("--url-field", default=READING["url_field"])
     scanning.add_argument("--html", action="store_true", help="the text field holds HTML")
     scanning.add_argument("--any-status", action="store_true", help="take HTTP responses of any status")
     scanning.add_argument("--format", default=None, help="read every input as this format")

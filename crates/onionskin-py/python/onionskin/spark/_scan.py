@@ -38,13 +38,17 @@ DOCUMENT, BAD_RECORD, SKIPPED, TASK = 0, 1, 2, 3
 
 # : How inputs are read, as the manifest spells it.
 READING: dict[str, Any] = {
-    "text_field": "text",
-    "id_field": "id",
-    "url_field": "url",
+    "text_field": "text,content,raw_content",
+    "id_field": "id,doc_id",
+    "url_field": "url,meta.url,metadata.url",
+    "date_field": "date,date_download,timestamp,meta.timestamp,metadata.date_download,created",
     "text_is_html": False,
     "text_digests": False,
     "any_status": False,
     "follow_links": False,
+    "hosts": False,
+    "base_url": None,
+    "crawl_files": False,
     "postscript": False,
     "format": None,
     "max_record_bytes": 64 << 20,

@@ -1,0 +1,75 @@
+//! A command that is given again when its result is there.
+
+use crate::util::{Dir, files};
+
+fn web(dir: &Dir) {
+    let made = dir.line("generate mirrors --pages 300 --format warc -o web -q");
+    assert_eq!(made.code, 0, "{}", made.stderr);
+}
+
+#[test]
+fn a_finished_command_has_nothing_to_do() {
+    let dir = Dir::new();
+    web(&dir);
+    for command in [
+        ["scan", "web", "-o", "atlas"].as_slice(),
+        &["similar", "atlas"],
+        &["collections", "atlas"],
+        &["dedup", "atlas", "-o", "out", "--shards", "warc"],
+    ] {
+        let first = dir.run(command);
+        assert_eq!(first.code, 0, "{command:?}: {}", first.stderr);
+        let before = (files(&dir.path("atlas")), dir.path("out").exists().then(|| files(&dir.path("out"))));
+        let again = dir.run(command);
+        assert_eq!(again.code, 0, "{command:?}: {}", again.stderr);
+        let said = again.stdout + &again.stderr;
+        assert!(said.contains("nothing to do"), "{command:?}: {said}");
+        assert!(!said.contains("CPU") && !said.contains("processor time"), "{command:?}: {said}");
+        let after = (files(&dir.path("atlas")), dir.path("out").exists().then(|| files(&dir.path("out"))));
+        assert!(before == after, "{command:?}");
+    }
+    let told = dir.json(&["scan", "web", "-o", "atlas"]);
+    assert_eq!((&told["type"], &told["command"]), (&"nothing_to_do".into(), &"scan".into()), "{told}");
+    assert!(told["found"]["documents"].as_u64().unwrap() > 100, "{told}");
+    let told = dir.json(&["dedup", "atlas", "-o", "out", "--shards", "warc"]);
+    assert!(told["found"]["removed"].as_u64().unwrap() > 0, "{told}");
+    // On request it is done anew.
+    for command in ["scan web -o atlas --overwrite", "similar atlas", "similar atlas --overwrite"] {
+        let outcome = dir.line(command);
+        assert!(
+            outcome.code == 0 && outcome.stdout.contains("processor time"),
+            "{command}: {}",
+            outcome.stdout
+        );
+    }
+}
+
+#[test]
+fn other_settings_are_an_error_that_names_them() {
+    let dir = Dir::new();
+    dir.write("in.jsonl", "{\"text\":\"one two three four five\"}\n".repeat(3));
+    dir.write("more.jsonl", "{\"text\":\"six seven\"}\n");
+    assert_eq!(dir.line("run in.jsonl -o atlas -q").code, 0);
+    for (command, difference) in [
+        ("scan in.jsonl -o atlas --seed 2", "seed was 1, is now 2"),
+        (
+            "scan in.jsonl -o atlas --text-field body",
+            "reading.text_field was \"text,content,raw_content\", is now \"body\"",
+        ),
+        ("scan in.jsonl more.jsonl -o atlas", "inputs[1] was absent, is now"),
+        ("run in.jsonl -o atlas --recipe broder", "recipe was"),
+    ] {
+        let outcome = dir.line(command);
+        assert_eq!(outcome.code, 2, "{command}: {}", outcome.stdout);
+        assert!(
+            outcome.stderr.contains("already has a finished scan of another job: ")
+                && outcome.stderr.contains(difference),
+            "{command}: {}",
+            outcome.stderr
+        );
+    }
+    assert_eq!(dir.line("dedup atlas -o out").code, 0);
+    let outcome = dir.line("dedup atlas -o out --annotate");
+    assert_eq!(outcome.code, 2, "{}", outcome.stdout);
+    assert!(outcome.stderr.contains("copying was \"filter\", is now \"annotate\""), "{}", outcome.stderr);
+}
