@@ -1,12 +1,33 @@
 //! A bar, on a terminal.
 
+use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 use onionskin::{Event, Progress};
 
 use crate::args::Global;
+
+/// Work that is known by its bytes.
+const BYTES: &str = "{spinner} {msg}  {wide_bar} {percent:>3} %  {decimal_bytes_per_sec}{left}";
+
+/// Work whose end is not known.
+const STEPS: &str = "{spinner} {msg}  {elapsed}";
+
+/// The time that is left is not shown before there is something to reckon it by.
+const LEAST_ELAPSED: Duration = Duration::from_secs(2);
+
+fn style(template: &str) -> ProgressStyle {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    style.with_key("left", |state: &ProgressState, line: &mut dyn Write| {
+        let known = state.elapsed() >= LEAST_ELAPSED && state.pos() > 0 && state.len() > Some(state.pos());
+        if known {
+            // A terminal that takes no more is not worth an error.
+            let _ = write!(line, "  {:#} left", HumanDuration(state.eta()));
+        }
+    })
+}
 
 /// Draws what a stage tells.
 pub(crate) struct Bar {
@@ -19,10 +40,7 @@ impl Bar {
     pub fn new(global: &Global) -> Bar {
         let shown = std::io::stderr().is_terminal() && !global.quiet && global.verbose == 0;
         let bar = if shown { ProgressBar::new(0) } else { ProgressBar::hidden() };
-        let style = ProgressStyle::with_template(
-            "{spinner} {msg}  {bar:28} {bytes}/{total_bytes}  {bytes_per_sec}  {eta} left",
-        );
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_style(style(BYTES));
         bar.enable_steady_tick(Duration::from_millis(200));
         Bar { bar }
     }
@@ -30,10 +48,7 @@ impl Bar {
     /// A bar for pages being written, whose bytes are not known beforehand.
     pub fn pages(global: &Global, pages: u64) -> Bar {
         let bar = Bar::new(global);
-        let style = ProgressStyle::with_template(
-            "{spinner} {msg}  {bar:28} {human_pos}/{human_len} pages  {per_sec}  {eta} left",
-        );
-        bar.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.bar.set_style(style("{spinner} {msg}  {wide_bar} {human_pos} of {human_len} pages{left}"));
         bar.bar.set_length(pages);
         bar
     }
@@ -41,13 +56,8 @@ impl Bar {
     /// A bar for work that is told in steps.
     pub fn steps(global: &Global) -> Bar {
         let bar = Bar::new(global);
-        bar.bar.set_style(Bar::step_style());
+        bar.bar.set_style(style(STEPS));
         bar
-    }
-
-    fn step_style() -> ProgressStyle {
-        let style = ProgressStyle::with_template("{spinner} {msg}  {elapsed}");
-        style.unwrap_or_else(|_| ProgressStyle::default_spinner())
     }
 
     /// Shows the bar while the work is done.
@@ -95,10 +105,83 @@ impl Progress for Bar {
             Event::Step { name } => {
                 tracing::info!(step = name);
                 // All is read; what is left is told in steps.
-                self.bar.set_style(Bar::step_style());
+                self.bar.set_style(style(STEPS));
                 self.bar.set_message(name);
             }
             _ => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::{ProgressDrawTarget, TermLike};
+
+    use super::*;
+
+    /// A terminal of 80 columns that keeps what is written.
+    #[derive(Clone, Debug, Default)]
+    struct Paper(Arc<Mutex<String>>);
+
+    impl TermLike for Paper {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, line: &str) -> io::Result<()> {
+            self.write_str(line)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            self.0.lock().unwrap().push_str(text);
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            Ok(())
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn drawn(message: &str, (position, length): (u64, u64), elapsed: Duration) -> String {
+        let paper = Paper::default();
+        let target = ProgressDrawTarget::term_like(Box::new(paper.clone()));
+        let bar = ProgressBar::with_draw_target(Some(length), target).with_elapsed(elapsed);
+        bar.set_style(style(BYTES));
+        bar.set_message(message.to_owned());
+        bar.set_position(position);
+        paper.0.lock().unwrap().clear();
+        bar.force_draw();
+        let line = paper.0.lock().unwrap().trim().to_owned();
+        line
+    }
+
+    #[test]
+    fn a_line_fits_80_columns_and_promises_nothing_at_the_start() {
+        let begun = drawn("0 documents", (0, 5 << 30), Duration::ZERO);
+        assert!(!begun.contains("left") && begun.contains("  0 %"), "{begun}");
+        let message = "12,345,678 documents, 123,456 bad";
+        let under_way = drawn(message, (3 << 40, 5 << 40), Duration::from_secs(3600));
+        assert!(under_way.chars().count() <= 80, "{under_way}");
+        assert!(
+            under_way.contains("60 %") && under_way.contains('░') && under_way.contains("left"),
+            "{under_way}"
+        );
+        let nearly = drawn(message, (5, 5), Duration::from_secs(3600));
+        assert!(!nearly.contains("left"), "{nearly}");
     }
 }

@@ -150,6 +150,11 @@ impl Feed {
         })
     }
 
+    /// Whether tasks are read and decoded as they are handed out.
+    pub(crate) fn is_decoded(&self) -> bool {
+        matches!(self, Feed::JsonlBlocks(_) | Feed::Csv(_) | Feed::WarcBlocks(_) | Feed::Whole(_))
+    }
+
     /// Whether tasks can be known without reading.
     pub(crate) fn is_cut_by_arithmetic(&self) -> bool {
         matches!(self, Feed::JsonlRanges(_) | Feed::WarcRanges(_) | Feed::Tree { .. })

@@ -60,12 +60,14 @@ pub struct Tasks {
     options: Arc<Options>,
     next: Position,
     feed: Option<(Feed, Watch)>,
+    /// Stored bytes of whole sources before `next`, and of the source that is open.
+    read: (u64, u64),
 }
 
 impl Tasks {
     /// The stream from its beginning.
     pub fn new(sources: Arc<[Source]>, options: Arc<Options>) -> Tasks {
-        Tasks { sources, options, next: Position::default(), feed: None }
+        Tasks { sources, options, next: Position::default(), feed: None, read: (0, 0) }
     }
 
     /// The stream from where an earlier run stopped: the tail of what [`Tasks::new`] gives.
@@ -81,6 +83,8 @@ impl Tasks {
         let outside = ResumeError::Outside { position };
         let mut tasks =
             Tasks { next: Position { source: position.source, task: 0 }, ..Tasks::new(sources, options) };
+        let before = tasks.sources.iter().take(position.source as usize);
+        tasks.read.0 = before.fold(0, |sum, source| sum.saturating_add(source.bytes));
         let Some(source) = tasks.sources.get(position.source as usize) else {
             let at_end = position.source as usize == tasks.sources.len() && position.task == 0;
             return if at_end { Ok(tasks) } else { Err(outside) };
@@ -126,14 +130,24 @@ impl Tasks {
             let Some(Next { mut work, input_bytes, last }) = feed.next(&self.options, before_large) else {
                 self.next = Position { source: index + 1, task: 0 };
                 self.feed = None;
+                self.read = (self.read.0.saturating_add(source.bytes), 0);
                 continue;
             };
             work.note_rest(source.bytes.saturating_sub(watch.position()));
             self.next.task += 1;
+            let (before, within) = &mut self.read;
+            *within = match feed.is_decoded() {
+                _ if source.is_stream() => within.saturating_add(input_bytes),
+                true => watch.position().min(source.bytes),
+                false => within.saturating_add(input_bytes).min(source.bytes),
+            };
+            let mut read_bytes = before.saturating_add(*within);
             let watch = watch.clone();
             if last {
                 self.next = Position { source: index + 1, task: 0 };
                 self.feed = None;
+                read_bytes = read_bytes.max(before.saturating_add(source.bytes));
+                self.read = (read_bytes, 0);
             }
             return Some(Task {
                 sources: Arc::clone(&self.sources),
@@ -141,6 +155,7 @@ impl Tasks {
                 source: index,
                 after: self.next,
                 input_bytes,
+                read_bytes,
                 work,
                 watch,
             });
@@ -160,6 +175,7 @@ pub struct Task {
     source: u32,
     after: Position,
     input_bytes: u64,
+    read_bytes: u64,
     work: Work,
     /// Of whoever reads the source, here and elsewhere.
     watch: Watch,
@@ -174,7 +190,16 @@ impl Task {
         (work, watch): (Work, Watch),
     ) -> Task {
         let (sources, options) = (Arc::clone(sources), Arc::clone(options));
-        Task { sources, options, source: 0, after: Position::default(), input_bytes, work, watch }
+        Task {
+            sources,
+            options,
+            source: 0,
+            after: Position::default(),
+            input_bytes,
+            read_bytes: input_bytes,
+            work,
+            watch,
+        }
     }
 
     /// The position after this task: where a run goes on that has finished this task and all before
@@ -188,10 +213,14 @@ impl Task {
         self.source
     }
 
-    /// How much of the input it reads, to show progress by: in the file's own bytes where it is
-    /// split, else decoded.
+    /// How much of the input it reads: in the file's own bytes where it is split, else decoded.
     pub fn input_bytes(&self) -> u64 {
         self.input_bytes
+    }
+
+    /// Stored bytes of all sources up to its end, to show progress by; of a pipe, decoded ones.
+    pub fn read_bytes(&self) -> u64 {
+        self.read_bytes
     }
 
     /// Reads the documents. If the input failed, `failed` is called last.

@@ -19,6 +19,8 @@ pub(crate) struct Batch {
     /// Where the stream stands after the task.
     pub position: Position,
     pub input_bytes: u64,
+    /// Stored bytes of all inputs up to its end.
+    pub read_bytes: u64,
     pub text_bytes: u64,
     pub rows: Vec<Row>,
     /// The strings of all rows, one after the other.
@@ -106,6 +108,7 @@ impl Batch {
         self.source = task.source();
         self.position = task.position();
         self.input_bytes = task.input_bytes();
+        self.read_bytes = task.read_bytes();
     }
 
     /// Empties the batch.

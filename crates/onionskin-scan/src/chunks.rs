@@ -286,7 +286,7 @@ impl Sink for Writer<'_, '_, '_> {
             state.input_bytes += batch.input_bytes;
             (state.source, state.task) = (batch.position.source, batch.position.task);
         }
-        let (documents, input_bytes) = (state.documents, state.input_bytes);
+        let (documents, input_bytes) = (state.documents, batch.read_bytes);
         self.work.progress.event(Event::Scanned { documents, input_bytes, bad_records: 0 });
         if self.uncommitted.is_due_after(batch, self.work.stage.params.commit_bytes) {
             self.work.commit()?;

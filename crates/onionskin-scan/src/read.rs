@@ -186,7 +186,7 @@ impl PartVisitor<'_, '_> {
     }
 
     fn hand_on_now(&mut self) {
-        let Batch { number, source, position, input_bytes, .. } = *self.inner.batch;
+        let Batch { number, source, position, input_bytes, read_bytes, .. } = *self.inner.batch;
         let mut batch = std::mem::take(self.inner.batch);
         let chunkings = batch.chunks.len();
         batch.more = true;
@@ -200,8 +200,8 @@ impl PartVisitor<'_, '_> {
         self.inner.batch.clear();
         self.inner.batch.chunks.resize_with(chunkings, Vec::new);
         let begun = &mut *self.inner.batch;
-        (begun.number, begun.source, begun.position, begun.input_bytes) =
-            (number, source, position, input_bytes);
+        (begun.number, begun.source, begun.position) = (number, source, position);
+        (begun.input_bytes, begun.read_bytes) = (input_bytes, read_bytes);
     }
 }
 

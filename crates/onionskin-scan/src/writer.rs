@@ -131,7 +131,7 @@ impl Sink for Writer<'_, '_> {
         self.note_undocumented(batch);
         self.work.progress.event(Event::Scanned {
             documents: self.work.state.documents,
-            input_bytes: self.work.state.input_bytes,
+            input_bytes: batch.read_bytes,
             bad_records: self.work.state.bad_record_count(),
         });
         if self.uncommitted.is_due_after(batch, self.commit_bytes) {

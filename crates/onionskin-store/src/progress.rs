@@ -22,7 +22,7 @@ pub enum Event<'a> {
     Scanned {
         /// Documents so far.
         documents: u64,
-        /// Input so far.
+        /// Input so far, in the bytes that are stored; of a pipe, decoded ones.
         input_bytes: u64,
         /// Records so far that could not be read.
         bad_records: u64,

@@ -30,6 +30,35 @@ fn a_pipe_is_read_in_order() {
     assert_eq!((seen.texts(), seen.documents[0].id.as_deref()), (vec!["one document"], Some("-")));
 }
 
+/// Compressed or not, what is read moves within a source and ends with its size; a run that goes on
+/// in the middle says the same.
+#[test]
+fn progress_moves_within_sources() {
+    let folder = Folder::new();
+    let mut rng = onionskin_core::SplitMix64::new(1);
+    let lines: String = (0..40_000).map(|_| format!("{{\"text\":\"{:x}\"}}\n", rng.next_u64())).collect();
+    folder.file("a.jsonl", &lines);
+    folder.file("b.jsonl.gz", gzip(lines.as_bytes()));
+    folder.file("c.jsonl.zst", zstd::encode_all(lines.as_bytes(), 1).unwrap());
+    let options = Arc::new(Options { task_bytes: 100_000, ..Options::default() });
+    let sources: Arc<[Source]> = folder.sources(&["a.jsonl", "b.jsonl.gz", "c.jsonl.zst"], &options).into();
+    let read = |mut tasks: Tasks| -> Vec<(Position, u64)> {
+        std::iter::from_fn(|| tasks.next_task()).map(|task| (task.position(), task.read_bytes())).collect()
+    };
+    let all = read(Tasks::new(Arc::clone(&sources), Arc::clone(&options)));
+    assert!(all.is_sorted_by_key(|(_, bytes)| *bytes));
+    let mut before = 0;
+    for (index, source) in (1..).zip(sources.iter()) {
+        let inside = all.iter().filter(|(_, bytes)| (before + 1..before + source.bytes).contains(bytes));
+        assert!(inside.count() >= 4, "{all:?}");
+        before += source.bytes;
+        assert!(all.contains(&(Position { source: index, task: 0 }, before)), "{all:?}");
+    }
+    let middle = all.len() * 2 / 3;
+    let taken_up = Tasks::starting_at(Arc::clone(&sources), options, all[middle - 1].0).unwrap();
+    assert_eq!(read(taken_up), all[middle..]);
+}
+
 #[test]
 fn a_pipe_cannot_be_taken_up_in_the_middle() {
     let options = Arc::new(Options { task_bytes: 1, ..Options::default() });
