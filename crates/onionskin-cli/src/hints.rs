@@ -123,7 +123,7 @@ fn of_results(error: &(dyn Error + 'static)) -> Option<String> {
         }
         Some(SeenError::NoSketches) => {
             return said(
-                "sketches are kept from the beginning or not at all; make another index with --sketches",
+                "sketches are kept from the beginning or not at all; make an index with --threshold",
             );
         }
         _ => {}
@@ -238,7 +238,7 @@ mod tests {
         }
         check(
             SizeError::from(SeenError::NoSketches),
-            "sketches are kept from the beginning or not at all; make another index with --sketches",
+            "sketches are kept from the beginning or not at all; make an index with --threshold",
         );
     }
 
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(
             message(&error),
             "opening: the index keeps no sketches, which a threshold is compared with\n\
-             hint: sketches are kept from the beginning or not at all; make another index with --sketches"
+             hint: sketches are kept from the beginning or not at all; make an index with --threshold"
         );
         assert_eq!(message(&anyhow::anyhow!("plain")), "plain");
     }

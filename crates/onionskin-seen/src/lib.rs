@@ -28,19 +28,21 @@
 //! has 2^(d-2) buckets by the first bits of the key, and what is left, 56 - d bits of key and d
 //! bits of document, is always 56 bits. A bucket has 2k to 4k postings in a row, its place is a
 //! 32-bit number in the run's directory. Another feature is taken for the right one once in 2^54
-//! comparisons: 3·10⁻⁹ a feature at ten million documents, and r ≥ 2 must fail at once.
+//! comparisons: 3·10⁻⁹ per feature at ten million documents. Its sketch does not agree.
 //!
 //! **Bytes.** A centre with k = 6: 6·7 postings + 18 + 1 to 2 of directory + 0.1 % of checksums =
-//! 61 to 62 bytes; with k = 10 and 84 minima, 175; a copy: 25. The log of what is not yet in a run is 77 bytes per document, for at
-//! most 32 768 of them. Names come on top, as long as they are and two bytes.
+//! 61 to 62 bytes; with k = 10 and 84 minima, 175; a copy: 25. The log of what is not yet in a run
+//! is 77 bytes per document, 445 with minima, for at most 32 768 of them. Names come on top, as
+//! long as they are and two bytes.
 //!
 //! **Passes.** A run is larger than twice all younger runs together, so there are at most log₃ n of
 //! them, and a document is rewritten about log₁.₅ of as many. A check reads one bucket a feature
 //! and run.
 //!
-//! **Sketches** are kept of centres, unless features are to decide: the lowest byte of each minimum,
-//! 84 per document (four bytes in older indexes), in a part of the run that nothing else reads. Resemblance is then the
-//! share of minima that agree ([`Probe::with_sketch`], [`Probe::with_threshold`]).
+//! **Sketches** are kept of centres, unless features are to decide: the lowest byte of each
+//! minimum, 84 per document (four bytes in older indexes), in a part of the run that nothing else
+//! reads. Resemblance is then the share of minima that agree ([`Probe::with_sketch`],
+//! [`Probe::with_threshold`]).
 //!
 //! **Memory.** The directories, when they fit into a quarter of the budget; blocks of 4 KiB that
 //! were read, up to the budget, without locks where a whole run fits; the table of what is in no

@@ -1,13 +1,15 @@
 //! `seen`: has this document, or one nearly like it, been seen?
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, bail};
 use clap::{Subcommand, ValueHint};
 use onionskin::seen::intake::{
     Answer, AtlasDocuments, Documents, Fields, Incoming, Index, IndexStats, Intake, OpenError, OtherFields,
-    Prepared, RemovedName, Request, THRESHOLD, Threshold, Verb, VerifyAnswer, Wanted, read_names,
+    Prepared, RemovedName, Request, Status, THRESHOLD, Threshold, Verb, VerifyAnswer, Wanted, read_names,
 };
 use onionskin::seen::{Options, Params, Reader, Seen, SeenError, repair, verify};
 use onionskin_core::Recipe;
@@ -132,6 +134,9 @@ struct IntakeArgs {
     /// [default: that of the index, or 0.9]
     #[arg(long, value_name = "RESEMBLANCE")]
     threshold: Option<Threshold>,
+    /// Append the lines of documents that are new to this file. Inputs are JSON lines then.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "atlas")]
+    new: Option<PathBuf>,
     /// Documents that are made safe together. Their answers are printed when they are.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     batch: u32,
@@ -169,7 +174,6 @@ pub(crate) fn run(args: &SeenArgs, global: &Global) -> anyhow::Result<Exit> {
         };
         match seen {
             Some(SeenError::Damaged { .. }) => anyhow::anyhow!("{error}: `onionskin seen verify --repair`"),
-            Some(SeenError::NoSketches) => anyhow::anyhow!("{error}: without `--no-sketches`"),
             _ => error,
         }
     })
@@ -269,14 +273,47 @@ struct Answering {
     intake: Intake,
     request: Request,
     out: Vec<u8>,
+    new: Option<New>,
     counts: BTreeMap<&'static str, u64>,
+}
+
+/// Where lines of new documents go.
+struct New {
+    file: File,
+    path: PathBuf,
+    /// Those of the batch that is being read.
+    lines: Vec<Vec<u8>>,
+}
+
+impl New {
+    fn open(path: &Path) -> anyhow::Result<New> {
+        let file = File::options().create(true).append(true).open(path);
+        let file = file.with_context(|| format!("opening {}", path.display()))?;
+        Ok(New { file, path: path.to_owned(), lines: Vec::new() })
+    }
+
+    /// Writes the lines of a batch that are new. Before they are acknowledged: after a kill the
+    /// same input leaves none out.
+    fn write(&mut self, answers: &[Answer]) -> anyhow::Result<()> {
+        let mut text = Vec::new();
+        for (line, answer) in self.lines.drain(..).zip(answers) {
+            if answer.status == Status::New {
+                text.extend(line);
+                text.push(b'\n');
+            }
+        }
+        let written = self.file.write_all(&text).and_then(|()| self.file.sync_data());
+        written.with_context(|| format!("writing {}", self.path.display()))
+    }
 }
 
 impl Answering {
     fn documents(&mut self, batch: &mut Vec<Incoming>) -> anyhow::Result<()> {
-        for answer in self.intake.answer(std::mem::take(batch), self.request)? {
-            self.note(answer)?;
+        let answers = self.intake.answer(std::mem::take(batch), self.request)?;
+        if let Some(new) = &mut self.new {
+            new.write(&answers)?;
         }
+        answers.into_iter().try_for_each(|answer| self.note(answer))?;
         self.acknowledge()
     }
 
@@ -315,8 +352,14 @@ impl Answering {
     fn input(&mut self, input: &str, args: &IntakeArgs) -> anyhow::Result<()> {
         let mut documents = Documents::open(input, args.fields(), args.max_record_bytes.bytes())?;
         let mut batch = Vec::new();
+        if self.new.is_some() && documents.line().is_none() {
+            bail!("{input}: --new copies lines of JSON, and this is another format");
+        }
         while let Some(document) = documents.next_document()? {
             batch.push(document);
+            if let (Some(new), Some(line)) = (&mut self.new, documents.line()) {
+                new.lines.push(line.to_vec());
+            }
             let waiting = args.interactive && documents.is_waiting();
             if batch.len() >= args.batch as usize || waiting {
                 self.documents(&mut batch)?;
@@ -336,7 +379,8 @@ fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exi
         let lacking = atlas.as_ref().is_some_and(|atlas| !atlas.has(&TableName::Sketches));
         warning(intake.params(), args.threshold, lacking).iter().for_each(|text| tell(text));
     }
-    let mut answering = Answering { intake, request, out: Vec::new(), counts: BTreeMap::new() };
+    let new = args.new.as_deref().map(New::open).transpose()?;
+    let mut answering = Answering { intake, request, out: Vec::new(), new, counts: BTreeMap::new() };
     match &atlas {
         Some(atlas) => answering.atlas(atlas, args.batch)?,
         None if args.inputs.is_empty() => answering.input("-", args)?,

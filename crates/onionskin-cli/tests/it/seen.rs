@@ -216,7 +216,7 @@ fn an_index_keeps_its_threshold() {
 #[test]
 fn what_an_index_does_not_find_is_said() {
     let dir = Dir::new();
-    dir.write("in.jsonl", &[1, 2].map(line).concat());
+    dir.write("in.jsonl", [1, 2].map(line).concat());
     let said = |arguments: &[&str]| {
         let outcome = dir.run(arguments);
         assert_eq!(outcome.code, 0, "{}", outcome.stderr);
@@ -244,11 +244,11 @@ fn html_and_the_other_formats_of_a_scan() {
     let dir = Dir::new();
     let words = text(1);
     let html = format!("<title>Title</title><script>var x;</script><p>{words}</p>");
-    dir.write("in.jsonl", &line(1));
+    dir.write("in.jsonl", line(1));
     lines(&dir.run(&["seen", "add", "index", "in.jsonl"]));
     dir.write("page.html", &html);
-    dir.write("html.jsonl", &format!("{{\"id\":\"h\",\"text\":{html:?}}}\n"));
-    dir.write("rows.csv", &format!("id,text\nc,{words}\ne,other words of a row\n"));
+    dir.write("html.jsonl", format!("{{\"id\":\"h\",\"text\":{html:?}}}\n"));
+    dir.write("rows.csv", format!("id,text\nc,{words}\ne,other words of a row\n"));
     let check = |arguments: &[&str]| {
         let answers = lines(&dir.run(&[&["seen", "check", "index"], arguments].concat()));
         answers
@@ -265,6 +265,21 @@ fn html_and_the_other_formats_of_a_scan() {
     std::fs::create_dir(dir.path("folder")).unwrap();
     dir.write("folder/a.html", &html);
     assert_eq!(check(&["folder"]), ["a.html exact"]);
+}
+
+#[test]
+fn lines_of_new_documents_are_copied() {
+    let dir = Dir::new();
+    dir.write("in.jsonl", [1, 2, 1].map(line).concat());
+    lines(&dir.run(&["seen", "add-if-new", "index", "in.jsonl", "--new", "new.jsonl", "--batch", "2"]));
+    assert_eq!(std::fs::read_to_string(dir.path("new.jsonl")).unwrap(), [1, 2].map(line).concat());
+    dir.write("more.jsonl", [2, 3].map(line).concat());
+    lines(&dir.run(&["seen", "check", "index", "more.jsonl", "--new", "new.jsonl"]));
+    assert_eq!(std::fs::read_to_string(dir.path("new.jsonl")).unwrap(), [1, 2, 3].map(line).concat());
+    dir.write("rows.csv", "id,text\na,some words\n");
+    let outcome = dir.run(&["seen", "check", "index", "rows.csv", "--new", "new.jsonl"]);
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("rows.csv: --new copies lines of JSON"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -50,7 +50,7 @@ type Columns = (document::Doc, document::Id, document::Url, document::TextFp);
 /// Where features come from.
 enum Source {
     /// The scan has made them.
-    Table(FeaturesReader),
+    Table(Box<FeaturesReader>),
     /// They are made of minima.
     Sketches(FeatureMaker),
 }
@@ -91,7 +91,7 @@ impl AtlasDocuments {
             return Err(AtlasDocumentsError::NoSketches { atlas: atlas.dir().to_owned(), recipe });
         }
         let features = match params.has_own_features() {
-            true => Source::Table(atlas.features()?),
+            true => Source::Table(Box::new(atlas.features()?)),
             false => Source::Sketches(FeatureMaker::new(params.filter)),
         };
         Ok(AtlasDocuments {

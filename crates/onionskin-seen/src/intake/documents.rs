@@ -282,13 +282,16 @@ enum Format<'a> {
     Scanned(Box<Scanned>),
 }
 
+/// The byte order mark of UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// What is read of an input at a time.
 const BUFFER: usize = 1 << 18;
 
 impl<'a> Documents<'a> {
-    /// Opens an input of a scan: a file of JSON lines, Parquet, WARC, CSV, HTML and so on, whose
-    /// format is seen by its content, or a folder of files. A pipe has JSON lines or Parquet; `-` is
-    /// JSON lines from standard input.
+    /// Opens an input of a scan: a file of JSON lines, Parquet, WARC, CSV, HTML and so on, or a
+    /// folder of files. The format is detected from the content. A pipe has JSON lines; `-` is JSON
+    /// lines from standard input.
     pub fn open(input: &str, fields: Fields, max_record_bytes: u64) -> Result<Documents<'a>, InputError> {
         if input == "-" {
             return Ok(Documents::lines(input, io::stdin(), fields, max_record_bytes));
@@ -363,7 +366,7 @@ impl<'a> Documents<'a> {
                     return Ok(Some(Incoming::bad(place(name, *number), &reason)));
                 }
                 // The mark in front of a file is no part of its first line.
-                let bytes = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| *number == 1).unwrap_or(line);
+                let bytes = line.strip_prefix(MARK).filter(|_| *number == 1).unwrap_or(line);
                 if !bytes.trim_ascii().is_empty() {
                     return Ok(Some(self.reader.read(bytes, || place(name, *number))));
                 }
@@ -389,6 +392,14 @@ impl<'a> Documents<'a> {
                 }
             },
             Format::Scanned(scanned) => scanned.next_document(),
+        }
+    }
+
+    /// The line of JSON that the last document was; `None` in other formats.
+    pub fn line(&self) -> Option<&[u8]> {
+        match &self.format {
+            Format::Lines { line, .. } => Some(line.strip_prefix(MARK).unwrap_or(line)),
+            Format::Parquet { .. } | Format::Scanned(_) => None,
         }
     }
 

@@ -62,8 +62,8 @@ pub(crate) struct RunMeta {
 }
 
 /// How many minima a sketch has, and how much is kept of each. Two that differ have the same lowest
-/// byte with probability 2^-8, which adds less than a thousandth to a resemblance of 0.8 and takes a
-/// quarter of the bytes (Li and König 2010).
+/// byte with probability 2^-8. That adds less than a thousandth to a resemblance of 0.8 and saves
+/// three quarters of the bytes (Li and König 2010).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SketchShape {
     /// 0 in an index without sketches.
