@@ -156,6 +156,7 @@ fn answers(recorder: &mut Recorder<'_>) {
     recorder.runs(&[
         ("explain", "atlas 0 1"),
         ("explain", "atlas 0 1 --no-text"),
+        ("explain", "atlas 0"),
         ("explain", "atlas cluster:0"),
         ("explain", "atlas collection:0"),
     ]);
