@@ -3,9 +3,9 @@
 
 mod former;
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 
 use onionskin_core::ClusterId;
 use onionskin_corpus::{JsonLineReader, Options, decoder};
@@ -195,37 +195,36 @@ pub(super) fn annotate(context: &Context<'_>, job: &Job) -> Result<CopyReport, D
         }
         blank &= is_blank(piece.bytes);
         lines += u64::from(piece.ends && !blank);
-        let line = unannotated(&piece, verdict.is_some());
+        let (line, left) = (piece.bytes, unannotated(&piece, verdict.is_some()));
+        let mut write =
+            |bytes: &[u8]| copy.out.write_all(bytes).map_err(|e| job.io("writing the copy of", e));
         let Some(verdict) = verdict else {
-            copy.out.write_all(&line).map_err(|e| job.io("writing the copy of", e))?;
+            left.into_iter().try_for_each(|stretch| write(&line[stretch]))?;
             continue;
         };
-        let brace = memchr::memrchr(b'}', &line).filter(|_| piece.ends);
+        let brace = memchr::memrchr(b'}', line).filter(|_| piece.ends);
         let brace = brace.filter(|at| is_blank(&line[at + 1..])).ok_or_else(|| job.moved(verdict.offset))?;
         let annotation = Annotation::of(&verdict, &mut names).map_err(|e| job.io("deciding on", e))?;
         let keys = serde_json::to_vec(&annotation).map_err(|e| job.io("annotating", e.into()))?;
         copy.report.annotated += 1;
+        // The last stretch reaches to the end of the line, so the brace is in it.
+        left.into_iter().try_for_each(|stretch| write(&line[stretch.start..stretch.end.min(brace)]))?;
         // Without its own opening brace, behind a comma: a document has a text, so the object is
         // not empty.
-        let written = [&line[..brace], b",", &keys[1..], &line[brace + 1..]];
-        written
-            .iter()
-            .try_for_each(|part| copy.out.write_all(part))
-            .map_err(|e| job.io("writing the copy of", e))?;
+        write(b",")?;
+        write(&keys[1..])?;
+        write(&line[brace + 1..])?;
     }
     copy.finish(lines)
 }
 
-/// A line without an earlier annotation. What is no JSON is left alone, and so is a line that comes
-/// in pieces.
-fn unannotated<'a>(piece: &Piece<'a>, is_document: bool) -> Cow<'a, [u8]> {
-    let without = if piece.begins && piece.ends { former::without(piece.bytes) } else { None };
-    match without {
-        Some(line) if is_document || serde_json::from_slice::<serde::de::IgnoredAny>(piece.bytes).is_ok() => {
-            Cow::Owned(line)
-        }
-        _ => Cow::Borrowed(piece.bytes),
-    }
+/// What is left of a line without an earlier annotation. What is no JSON is left alone, and so is a
+/// line that comes in pieces.
+fn unannotated(piece: &Piece<'_>, is_document: bool) -> Vec<Range<usize>> {
+    let is_whole = piece.begins && piece.ends;
+    let left = if is_whole { former::without(piece.bytes) } else { vec![0..piece.bytes.len()] };
+    let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(piece.bytes).is_ok();
+    if left.len() == 1 || is_document || is_json() { left } else { vec![0..piece.bytes.len()] }
 }
 
 /// A line of Dolma attributes, but for the object whose key is chosen by people.
