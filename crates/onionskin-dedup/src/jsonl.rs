@@ -221,10 +221,13 @@ pub(super) fn annotate(context: &Context<'_>, job: &Job) -> Result<CopyReport, D
 /// What is left of a line without an earlier annotation. What is no JSON is left alone, and so is a
 /// line that comes in pieces.
 fn unannotated(piece: &Piece<'_>, is_document: bool) -> Vec<Range<usize>> {
-    let is_whole = piece.begins && piece.ends;
-    let left = if is_whole { former::without(piece.bytes) } else { vec![0..piece.bytes.len()] };
+    let whole = || std::iter::once(0..piece.bytes.len()).collect();
+    if !(piece.begins && piece.ends) {
+        return whole();
+    }
+    let left = former::without(piece.bytes);
     let is_json = || serde_json::from_slice::<serde::de::IgnoredAny>(piece.bytes).is_ok();
-    if left.len() == 1 || is_document || is_json() { left } else { vec![0..piece.bytes.len()] }
+    if left.len() == 1 || is_document || is_json() { left } else { whole() }
 }
 
 /// A line of Dolma attributes, but for the object whose key is chosen by people.
