@@ -116,6 +116,10 @@ def test_dedup_and_avoid(mirrored: Path, tmp_path: Path) -> None:
     kept = [json.loads(line) for file in (tmp_path / "out").rglob("*.jsonl*") if "shards" in file.parts for line in open(file)]
     assert len(kept) == 18
     assert onionskin.dedup(mirrored, dry_run=True).removed.documents == 42
+    assert summary.kept.tokens > 0 and summary.removed.tokens > 0 and summary.removed_record_bytes > 0
+    assert onionskin.dedup(mirrored, dry_run=True, keep="first").removed.documents == 42
+    with pytest.raises(onionskin.OnionskinError, match="nowhere.example"):
+        onionskin.dedup(mirrored, dry_run=True, keep="prefer:nowhere.example")
     with pytest.raises(ValueError, match="say output"):
         onionskin.dedup(mirrored)
     # Nobody links to any of the mirrors, but all of them belong to one owner.
