@@ -195,3 +195,36 @@ pub fn reopen(name: &str, base: Option<&Path>, options: &Options) -> Result<Sour
     let at = sources.iter().position(|source| source.name == name).unwrap_or(0);
     Ok(sources.swap_remove(at))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a version wrote that knew one name for each field and skipped nothing of a crawl.
+    #[test]
+    fn older_records_are_read_as_they_were_written() {
+        let old = r#"{"text_field":"text","id_field":"name","url_field":"url","any_status":true,"follow_links":false}"#;
+        let options: Options = serde_json::from_str::<ScanRecord>(old).unwrap().into();
+        assert_eq!(options.text_field.to_string(), "text");
+        assert_eq!(options.id_field.to_string(), "name");
+        assert!(options.date_field.is_empty() && options.any_status && options.crawl_files);
+        assert!(!options.hosts && options.base_url.is_none() && !options.follow_links);
+    }
+
+    #[test]
+    fn records_come_back() {
+        let base_url = "http://wiki.test/docs".parse().ok();
+        let options = Options {
+            text_field: "a,b.c".into(),
+            date_field: "day".into(),
+            hosts: true,
+            base_url,
+            ..Options::default()
+        };
+        let record = ScanRecord::from(&options);
+        let spelled = serde_json::to_string(&record).unwrap();
+        let read: ScanRecord = serde_json::from_str(&spelled).unwrap();
+        assert_eq!(read, record);
+        assert_eq!(ScanRecord::from(&Options::from(read)), record);
+    }
+}

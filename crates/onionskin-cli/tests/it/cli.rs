@@ -130,7 +130,9 @@ fn a_damaged_table_is_named_with_what_to_do() {
         sound
     };
     let sound = harm("atlas/documents/part-00000.parquet", 300);
-    for command in [&["dedup", "atlas", "-o", "out"][..], &["similar", "atlas"], &["report", "atlas"]] {
+    for command in
+        [&["dedup", "atlas", "-o", "out"][..], &["similar", "atlas", "--overwrite"], &["report", "atlas"]]
+    {
         let outcome = dir.run(command);
         assert_eq!(outcome.code, 2, "{command:?}: {}", outcome.stderr);
         for said in ["documents/part-00000.parquet: damaged: checksum ", "hint: `onionskin verify"] {

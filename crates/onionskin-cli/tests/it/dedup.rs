@@ -89,7 +89,10 @@ fn copies_go_and_the_reason_is_told() {
     let names: Vec<String> = files(&dir.path("out")).into_keys().collect();
     assert_eq!(names, ["dedup.json", "kept.jsonl", "removed.jsonl", "shards/a.jsonl"]);
 
-    let again = dir.run(&["dedup", "atlas", "-o", "out"]);
+    // The same again is nothing to do; a folder with other things in it is not touched.
+    dir.write("mine/thesis.txt", "do not lose this");
+    assert_eq!(dir.run(&["dedup", "atlas", "-o", "out"]).code, 0);
+    let again = dir.run(&["dedup", "atlas", "-o", "mine"]);
     assert_eq!(again.code, 2);
     assert!(again.stderr.contains("is not empty") && again.stderr.contains("hint"), "{}", again.stderr);
 }

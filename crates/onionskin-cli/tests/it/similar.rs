@@ -166,7 +166,7 @@ fn mistakes_are_told() {
 fn an_empty_atlas_has_no_pairs() {
     let dir = Dir::new();
     dir.write("in.jsonl", "");
-    assert_eq!(dir.line("scan in.jsonl -o atlas -q").code, 0);
+    assert_eq!(dir.line("scan in.jsonl -o atlas -q").code, 1);
     for method in ["resemblance", "overlap", "paragraphs", "exact"] {
         let found = dir.json(&["similar", "atlas", "--method", method]);
         assert_eq!(

@@ -163,7 +163,7 @@ fn rows_one_after_the_other() {
         &Options { text_field: "body".into(), ..Options::default() },
         "page",
     );
-    assert!(matches!(missing.err(), Some(BadReason::MissingColumn { column, .. }) if column == "body"));
+    assert!(matches!(missing.err(), Some(BadReason::MissingColumn { column, .. }) if column == "\"body\""));
 }
 
 #[test]
