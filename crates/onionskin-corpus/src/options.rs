@@ -99,7 +99,8 @@ impl Options {
     }
 }
 
-/// Where the files of a folder come from: an http or https URL that ends in a slash, without a query.
+/// Where the files of a folder come from: an http or https URL that ends in a slash, without a
+/// query.
 ///
 /// ```
 /// use onionskin_corpus::BaseUrl;

@@ -261,9 +261,9 @@ pub fn from_tree_path(relative: &Path) -> Option<String> {
     below_host(relative, plausible_authority)
 }
 
-/// As [`from_tree_path`], where the first part of the path is known to be a host, whatever its name:
-/// one under a private or reserved suffix, or a bare name. `None` when it cannot be one, as a name
-/// with spaces or of digits alone.
+/// As [`from_tree_path`], where the first part of the path is known to be a host, whatever its
+/// name: one under a private or reserved suffix, or a bare name. `None` when it cannot be one, as a
+/// name with spaces or of digits alone.
 ///
 /// ```
 /// use onionskin_extract::url::from_host_path;

@@ -376,8 +376,8 @@ impl Scan {
         Scan { params, recipe, options, sources, shares, resumed_documents: Cell::new(0) }
     }
 
-    /// Inputs that have no document, each with the reason. A folder is not among them: its files are
-    /// among the skipped.
+    /// Inputs that have no document, each with the reason. A folder is not among them: its files
+    /// are among the skipped.
     fn undocumented(&self, state: &State) -> Vec<BadRecord> {
         let inputs = (0..).zip(self.sources.iter()).zip(&state.per_source);
         let empty =

@@ -27,8 +27,8 @@ pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
     Ok(warn(&summary, global))
 }
 
-/// Warns of inputs that gave nothing. An atlas of nothing is hardly what was wanted: then the answer
-/// is no.
+/// Warns of inputs that gave nothing. An atlas of nothing is hardly what was wanted: then the
+/// answer is no.
 pub(super) fn warn(summary: &ScanSummary, global: &Global) -> Exit {
     let empty = summary.inputs_without_documents;
     let is_nothing = summary.documents == 0;
