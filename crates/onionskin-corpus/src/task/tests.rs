@@ -35,8 +35,8 @@ fn a_pipe_is_read_in_order() {
 #[test]
 fn progress_moves_within_sources() {
     let folder = Folder::new();
-    let mut rng = onionskin_core::SplitMix64::new(1);
-    let lines: String = (0..40_000).map(|_| format!("{{\"text\":\"{:x}\"}}\n", rng.next_u64())).collect();
+    let word = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ n.wrapping_mul(n) << 7;
+    let lines: String = (0..40_000).map(|n| format!("{{\"text\":\"{:x}\"}}\n", word(n))).collect();
     folder.file("a.jsonl", &lines);
     folder.file("b.jsonl.gz", gzip(lines.as_bytes()));
     folder.file("c.jsonl.zst", zstd::encode_all(lines.as_bytes(), 1).unwrap());
