@@ -332,7 +332,7 @@ fn clusters_are_made_anew_where_a_threshold_or_a_rule_is_given() {
     // The near pair has a resemblance of 0.5.
     assert_eq!(removed(|params| params.threshold = Some(0.6)).unwrap(), 2);
     assert_eq!(removed(|params| params.survivor = Some(Survivor::Longest)).unwrap(), 3);
-    let told: serde_json::Value = serde_json::from_slice(&bench.out("dedup.json")).unwrap();
+    let told: Value = serde_json::from_slice(&bench.out("dedup.json")).unwrap();
     assert_eq!((&told["job"]["keep"], &told["job"]["threshold"]), (&json!("longest"), &json!(null)));
     for wrong in [0.0, 1.5, f64::NAN] {
         let error = bench.dedup(|params| params.threshold = Some(wrong)).unwrap_err().to_string();

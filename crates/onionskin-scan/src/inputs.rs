@@ -176,10 +176,9 @@ pub fn reopen_unchanged(
     match reopen(&input.name, base, options) {
         Err(error) => Err(changed(error.to_string())),
         Ok(source) if source.is_stream() => Err(changed("it was a pipe".to_owned())),
-        Ok(source) if source.bytes != input.bytes => Err(changed(format!(
-            "it has {} bytes, not {} as when it was scanned",
-            source.bytes, input.bytes
-        ))),
+        Ok(source) if source.bytes != input.bytes => {
+            Err(changed(format!("it has {} bytes, not {} as when it was scanned", source.bytes, input.bytes)))
+        }
         Ok(source) => Ok(source),
     }
 }

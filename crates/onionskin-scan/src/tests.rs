@@ -269,7 +269,8 @@ fn tables_hold_what_the_analyzer_says() {
     web.write_jsonl(&mut fs::File::create(&jsonl).unwrap(), 0..web.n_pages(), &mut |_, _| {}).unwrap();
     let atlas = folder.path().join("atlas");
     let recipe: Recipe = "papers".parse().unwrap();
-    let params = ScanParams { recipe: Some(recipe.clone()), ..params(&[jsonl.display().to_string()], &atlas) };
+    let params =
+        ScanParams { recipe: Some(recipe.clone()), ..params(&[jsonl.display().to_string()], &atlas) };
     let summary = scan(&params, &Quiet).unwrap();
 
     let mut analyzer = Analyzer::new(&recipe, params.seed);

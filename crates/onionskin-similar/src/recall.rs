@@ -397,7 +397,8 @@ fn follow(true_pairs: &mut [TruePair], members: Open<'_, ClusterRow>) -> Result<
     let mut fates: Vec<(DocId, Option<ClusterRow>)> = docs.map(|doc| (doc, None)).collect();
     fates.sort_unstable_by_key(|fate| fate.0);
     fates.dedup_by_key(|fate| fate.0);
-    let place_of = |fates: &[(DocId, Option<ClusterRow>)], doc| fates.binary_search_by_key(&doc, |fate| fate.0);
+    let place_of =
+        |fates: &[(DocId, Option<ClusterRow>)], doc| fates.binary_search_by_key(&doc, |fate| fate.0);
     for member in members()? {
         let member = member?;
         if let Ok(place) = place_of(&fates, member.doc) {

@@ -49,8 +49,8 @@ fn overlap(chunking: &str, is_main: bool, a: &BTreeSet<u64>, b: &BTreeSet<u64>) 
     }
 }
 
-/// The same from the texts themselves, for the main chunking and those of the papers, as far as they
-/// are not kept.
+/// The same from the texts themselves, for the main chunking and those of the papers, as far as
+/// they are not kept.
 pub(super) fn overlaps_of_texts(
     atlas: &Atlas,
     recipe: &Recipe,

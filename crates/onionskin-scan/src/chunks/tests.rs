@@ -17,7 +17,12 @@ fn chunkings(recipe: &str) -> Vec<Chunking> {
 fn params(atlas: &Path, recipe: &str) -> ChunksParams {
     let commit_bytes = 100 << 10;
     let memory = MemoryBudget::from_mib(256);
-    ChunksParams { commit_bytes, memory, threads: 2, ..ChunksParams::new(atlas.to_owned(), chunkings(recipe)) }
+    ChunksParams {
+        commit_bytes,
+        memory,
+        threads: 2,
+        ..ChunksParams::new(atlas.to_owned(), chunkings(recipe))
+    }
 }
 
 /// Every chunk of every chunking, in order.
@@ -78,8 +83,11 @@ fn threads_memory_and_kills_do_not_change_a_byte() {
     for (threads, mib) in [(1, 128), (2, 256), (5, 1024)] {
         let atlas = folder.path().join(format!("atlas-{threads}"));
         scan_all(&inputs, &atlas, LEAN);
-        let params =
-            ChunksParams { threads, memory: MemoryBudget::from_mib(mib), ..params(&atlas, "w4-rabin64-t1+w4+l4") };
+        let params = ChunksParams {
+            threads,
+            memory: MemoryBudget::from_mib(mib),
+            ..params(&atlas, "w4-rabin64-t1+w4+l4")
+        };
         if threads == 2 {
             let stops = CancelAfter::until_done(1000, |progress| make_chunks(&params, progress));
             assert!(stops > 3, "{stops}");
@@ -99,15 +107,22 @@ fn records_that_the_scan_skipped_are_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.jsonl");
     let large = "word ".repeat(1_200_000);
-    fs::write(&input, format!("{{\"text\":\"a b\"}}\n{{\"text\":\"{large}\"}}\n{{\"text\":\"c d\"}}\n")).unwrap();
+    fs::write(&input, format!("{{\"text\":\"a b\"}}\n{{\"text\":\"{large}\"}}\n{{\"text\":\"c d\"}}\n"))
+        .unwrap();
     let atlas = folder.path().join("atlas");
     let mut scanned = ScanParams::new(vec![input.display().to_string()], atlas.clone());
     scanned.memory = MemoryBudget::from_mib(128);
     assert_eq!(scan(&scanned, &Quiet).unwrap().documents, 2);
-    make_chunks(&ChunksParams { memory: MemoryBudget::from_mib(2048), ..params(&atlas, "w1-rabin64-t1+w1") }, &Quiet)
-        .unwrap();
+    make_chunks(
+        &ChunksParams { memory: MemoryBudget::from_mib(2048), ..params(&atlas, "w1-rabin64-t1+w1") },
+        &Quiet,
+    )
+    .unwrap();
     let rows = rows(&atlas, "w1-rabin64-t1+w1").remove(0).1;
-    assert_eq!(rows.iter().map(|(doc, chunks)| (doc.get(), chunks.len())).collect::<Vec<_>>(), [(0, 2), (1, 2)]);
+    assert_eq!(
+        rows.iter().map(|(doc, chunks)| (doc.get(), chunks.len())).collect::<Vec<_>>(),
+        [(0, 2), (1, 2)]
+    );
 }
 
 #[test]
@@ -125,7 +140,11 @@ fn inputs_that_are_gone_or_changed_are_named() {
     let error = || make_chunks(&params(&atlas, "w4-rabin64-t1+l4"), &Quiet).unwrap_err().to_string();
 
     // Of the same length, one document after the other, the last one too.
-    for changed in [["ONE TWO", "three FOUR", "five six"], ["one two", "three for4", "five six"], ["one two", "three four", "five sex"]] {
+    for changed in [
+        ["ONE TWO", "three FOUR", "five six"],
+        ["one two", "three for4", "five six"],
+        ["one two", "three four", "five sex"],
+    ] {
         write(changed);
         let same = changed[1] == "three FOUR";
         if same {
@@ -137,7 +156,8 @@ fn inputs_that_are_gone_or_changed_are_named() {
         assert!(message.contains("in.jsonl: the document at offset"), "{message}");
         assert!(message.contains("is not what it was"), "{message}");
     }
-    fs::write(&input, "{\"text\":\"one two\"}\n{\"text\":\"three four\"}\n{\"tuxt\":\"five six\"}\n").unwrap();
+    fs::write(&input, "{\"text\":\"one two\"}\n{\"text\":\"three four\"}\n{\"text\":\"five six\"]\n")
+        .unwrap();
     let message = error();
     assert!(message.contains("cannot be read any more"), "{message}");
     fs::write(&input, "{\"text\":\"one two\"}\n").unwrap();

@@ -132,12 +132,7 @@ fn unknown_of<'a>(
 }
 
 /// The pairs of a sample that nobody has verified, each once, smaller document first.
-fn unknown(
-    sample: &Sample,
-    caught: &[Neighbours],
-    listed: &Ends,
-    verified: &Ends,
-) -> Vec<(DocId, DocId)> {
+fn unknown(sample: &Sample, caught: &[Neighbours], listed: &Ends, verified: &Ends) -> Vec<(DocId, DocId)> {
     let of = |(doc, caught): (&DocId, &_)| -> Vec<(DocId, DocId)> {
         let others = unknown_of(*doc, caught, listed, verified);
         others.map(|other| (*doc.min(&other), *doc.max(&other))).collect()

@@ -64,8 +64,10 @@ fn members(n: u32, pairs: &[SharedPair]) -> Vec<ClusterRow> {
 
 /// Calls `measure` with what was found.
 fn with_found<T>(pairs: &[SharedPair], members: &[ClusterRow], measure: impl FnOnce(Found<'_>) -> T) -> T {
-    let pairs = || -> Result<Rows<'_, SharedPair>, SimilarError> { Ok(Box::new(pairs.iter().copied().map(Ok))) };
-    let members = || -> Result<Rows<'_, ClusterRow>, SimilarError> { Ok(Box::new(members.iter().copied().map(Ok))) };
+    let pairs =
+        || -> Result<Rows<'_, SharedPair>, SimilarError> { Ok(Box::new(pairs.iter().copied().map(Ok))) };
+    let members =
+        || -> Result<Rows<'_, ClusterRow>, SimilarError> { Ok(Box::new(members.iter().copied().map(Ok))) };
     measure(Found { pairs: &pairs, members: Some(&members) })
 }
 
