@@ -166,8 +166,7 @@ mod tests {
         bar.set_position(position);
         paper.0.lock().unwrap().clear();
         bar.force_draw();
-        let line = paper.0.lock().unwrap().trim().to_owned();
-        line
+        paper.0.lock().unwrap().trim().to_owned()
     }
 
     #[test]

@@ -198,7 +198,7 @@ type ExpectedRows<'a> = Box<dyn Iterator<Item = Result<Expected, ScanError>> + '
 fn expected<'a>(stage: &'a Chunks<'_>, from: DocId) -> Result<ExpectedRows<'a>, ScanError> {
     let batches = stage.atlas.documents().map_err(StagingError::from)?.select::<Columns>();
     let mut source = 0;
-    let mut rows_of = move |batch: Result<TableBatch<Columns>, TableError>| -> Vec<_> {
+    let rows_of = move |batch: Result<TableBatch<Columns>, TableError>| -> Vec<_> {
         let batch = match batch {
             Ok(batch) => batch,
             Err(error) => return vec![Err(StagingError::from(error).into())],
@@ -217,7 +217,7 @@ fn expected<'a>(stage: &'a Chunks<'_>, from: DocId) -> Result<ExpectedRows<'a>, 
         (0..batch.len()).map(row).collect()
     };
     let batches = batches.within(from..=DocId::MAX);
-    let rows = batches.flat_map(move |batch| rows_of(batch));
+    let rows = batches.flat_map(rows_of);
     Ok(Box::new(rows.skip_while(move |row| row.as_ref().is_ok_and(|row| row.doc < from))))
 }
 

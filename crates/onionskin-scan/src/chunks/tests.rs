@@ -25,8 +25,10 @@ fn params(atlas: &Path, recipe: &str) -> ChunksParams {
     }
 }
 
+type Rows = Vec<(DocId, Vec<u64>)>;
+
 /// Every chunk of every chunking, in order.
-fn rows(atlas: &Path, recipe: &str) -> Vec<(ChunkingName, Vec<(DocId, Vec<u64>)>)> {
+fn rows(atlas: &Path, recipe: &str) -> Vec<(ChunkingName, Rows)> {
     let atlas = Atlas::open(atlas).unwrap();
     let rows_of = |chunking: ChunkingName| {
         let mut reader = atlas.chunks(&chunking).unwrap();
@@ -135,7 +137,7 @@ fn inputs_that_are_gone_or_changed_are_named() {
     };
     write(["one two", "three four", "five six"]);
     let atlas = folder.path().join("atlas");
-    scan_all(&[input.clone()], &atlas, LEAN);
+    scan_all(std::slice::from_ref(&input), &atlas, LEAN);
     let before = files(&atlas);
     let error = || make_chunks(&params(&atlas, "w4-rabin64-t1+l4"), &Quiet).unwrap_err().to_string();
 
