@@ -79,7 +79,7 @@ impl FingerprintSet {
 
     /// Where among the members a fingerprint is; `None` when it is none of them.
     #[inline]
-    fn place(&self, fingerprint: u64) -> Option<usize> {
+    pub fn place(&self, fingerprint: u64) -> Option<usize> {
         let mut slot = home(fingerprint, self.shift);
         // A set that never held anything has no slots.
         while let Some(number) = self.slots.get(slot).copied()

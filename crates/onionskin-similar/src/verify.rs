@@ -1,8 +1,11 @@
 //! Verification: how many chunks two documents really share.
 
+mod difference;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Range;
+use std::sync::Arc;
 
 use onionskin_core::{DocId, FingerprintSet};
 use onionskin_store::join::SortedCursor;
@@ -11,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::overlap::rounds::in_parallel;
 use crate::{Bits, Bound, ChunkSets, Resources, SimilarError};
+use difference::{Difference, Held};
 
 /// Two documents, the number of chunks they share, and how many each has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,8 +120,17 @@ pub struct VerifyStats {
     pub spilled_bytes: u64,
 }
 
-/// A larger document, where its chunks lie, where its candidates lie.
-type Larger = (DocId, Range<usize>, Range<usize>);
+/// A larger document of candidates.
+struct Larger {
+    doc: DocId,
+    /// Where its chunks lie.
+    chunks: Range<usize>,
+    /// Where its candidates lie.
+    smaller: Range<usize>,
+    /// The document that it is told apart from, if it is in a crowd.
+    base: Option<DocId>,
+    difference: Option<Arc<Difference>>,
+}
 
 /// Documents of one round of work, on which threads work side by side.
 #[derive(Default)]
@@ -136,20 +149,30 @@ impl Round {
         self.smaller.clear();
     }
 
+    /// The differences of some of its larger documents from their bases.
+    fn differences(&self, larger: &[Larger], kept: &Kept) -> Vec<Option<Arc<Difference>>> {
+        let mut seen = FingerprintSet::default();
+        let mut of = |larger: &Larger| {
+            let base = kept.sets.get(&larger.base?)?;
+            seen.hold(&self.chunks[larger.chunks.clone()]);
+            Difference::of(&seen, &base.chunks).map(Arc::new)
+        };
+        larger.iter().map(&mut of).collect()
+    }
+
     /// The pairs of some of its larger documents that are similar.
     fn count(&self, larger: &[Larger], kept: &Kept, bound: Option<Bound>) -> Vec<SharedPair> {
-        let mut seen = FingerprintSet::default();
+        let mut counter = Counter::default();
         let mut found = Vec::new();
-        for (doc, chunks, smaller) in larger {
-            seen.hold(&self.chunks[chunks.clone()]);
-            let size_b = seen.members().len() as u32;
-            for a in &self.smaller[smaller.clone()] {
-                let Some(other) = kept.get(*a) else { continue };
-                let size_a = other.len() as u32;
+        for larger in larger {
+            counter.hold(larger, &self.chunks[larger.chunks.clone()], kept);
+            for a in &self.smaller[larger.smaller.clone()] {
+                let Some(other) = kept.sets.get(a) else { continue };
+                let (size_a, size_b) = (other.chunks.len() as u32, counter.size());
                 let least = bound.map_or(0, |bound| bound.least_shared(size_a, size_b));
-                let Some(shared) = seen.count_shared_from(least, other) else { continue };
+                let Some(shared) = counter.count(*a, other, least) else { continue };
                 if bound.is_none_or(|bound| bound.holds(shared, size_a, size_b)) {
-                    found.push(SharedPair { a: *a, b: *doc, shared, size_a, size_b });
+                    found.push(SharedPair { a: *a, b: larger.doc, shared, size_a, size_b });
                 }
             }
         }
@@ -157,10 +180,79 @@ impl Round {
     }
 }
 
+/// Counts what one document shares with others.
+#[derive(Default)]
+struct Counter<'a> {
+    chunks: &'a [u64],
+    /// Whether the set holds the chunks: it need not where differences tell.
+    is_seen: bool,
+    seen: FingerprintSet,
+    /// The base, its chunks, and the difference from it.
+    from_base: Option<(DocId, &'a [u64], &'a Difference)>,
+    held: Held,
+}
+
+impl<'a> Counter<'a> {
+    fn hold(&mut self, larger: &'a Larger, chunks: &'a [u64], kept: &'a Kept) {
+        let base = larger.base.and_then(|base| Some((base, &*kept.sets.get(&base)?.chunks)));
+        let difference = larger.difference.as_deref();
+        self.from_base = base.zip(difference).map(|((base, chunks), difference)| (base, chunks, difference));
+        (self.chunks, self.is_seen) = (chunks, false);
+        match self.from_base {
+            Some((_, base, difference)) => self.held.hold(difference, base),
+            None => self.see(),
+        }
+    }
+
+    fn see(&mut self) {
+        if !self.is_seen {
+            self.seen.hold(self.chunks);
+            self.is_seen = true;
+        }
+    }
+
+    fn size(&self) -> u32 {
+        match self.from_base {
+            Some((_, base, difference)) => difference.size(base),
+            None => self.seen.members().len() as u32,
+        }
+    }
+
+    /// `None` may stand for less than `least`.
+    fn count(&mut self, a: DocId, other: &KeptSet, least: u64) -> Option<u32> {
+        match (self.from_base, &other.difference) {
+            (Some((base, chunks, difference)), _) if a == base => Some(difference.shared_with_base(chunks)),
+            (Some((base, ..)), Some(of_other)) if other.base == base => Some(self.held.shared_with(of_other)),
+            _ => {
+                self.see();
+                self.seen.count_shared_from(least, &other.chunks)
+            }
+        }
+    }
+}
+
+/// A set, and what it is told apart from.
+struct KeptSet {
+    chunks: Box<[u64]>,
+    /// Itself if it is told apart from nothing.
+    base: DocId,
+    difference: Option<Arc<Difference>>,
+}
+
+impl KeptSet {
+    /// What it takes beside its chunks.
+    const OVERHEAD: usize = 96;
+
+    fn bytes(&self) -> usize {
+        let difference = self.difference.as_ref().map_or(0, |difference| difference.bytes());
+        size_of_val(&*self.chunks) + difference + KeptSet::OVERHEAD
+    }
+}
+
 /// Sets that are kept until the last larger document of their pairs has come by.
 #[derive(Default)]
 struct Kept {
-    sets: HashMap<DocId, Box<[u64]>>,
+    sets: HashMap<DocId, KeptSet>,
     /// The last larger document, and the kept one.
     expiry: BinaryHeap<Reverse<(DocId, DocId)>>,
     bytes: usize,
@@ -169,9 +261,6 @@ struct Kept {
 }
 
 impl Kept {
-    /// What a set takes beside its chunks.
-    const OVERHEAD: usize = 64;
-
     /// Keeps a set, or chunks that may repeat as a set.
     fn push(&mut self, doc: DocId, chunks: &[u64], may_repeat: bool, last: DocId) {
         let mut set = chunks;
@@ -179,8 +268,9 @@ impl Kept {
             self.seen.hold(chunks);
             set = self.seen.members();
         }
-        self.bytes += size_of_val(set) + Kept::OVERHEAD;
-        self.sets.insert(doc, set.into());
+        let kept = KeptSet { chunks: set.into(), base: doc, difference: None };
+        self.bytes += kept.bytes();
+        self.sets.insert(doc, kept);
         self.expiry.push(Reverse((last, doc)));
     }
 
@@ -190,16 +280,40 @@ impl Kept {
             && last < from
         {
             self.expiry.pop();
-            if let Some(chunks) = self.sets.remove(&doc) {
-                self.bytes -= size_of_val(&*chunks) + Kept::OVERHEAD;
+            if let Some(kept) = self.sets.remove(&doc) {
+                self.bytes -= kept.bytes();
             }
         }
     }
 
-    fn get(&self, doc: DocId) -> Option<&[u64]> {
-        self.sets.get(&doc).map(|chunks| &**chunks)
+    /// What a document in a crowd is told apart from: what its first candidate is.
+    fn base_of(&self, first: DocId) -> Option<DocId> {
+        let base = self.sets.get(&first)?.base;
+        Some(if self.sets.contains_key(&base) { base } else { first })
+    }
+
+    fn set_base(&mut self, doc: DocId, base: DocId) {
+        if let Some(kept) = self.sets.get_mut(&doc) {
+            kept.base = base;
+        }
+    }
+
+    /// `None` if it is too large.
+    fn set_difference(&mut self, doc: DocId, difference: Option<&Arc<Difference>>) {
+        if let Some(kept) = self.sets.get_mut(&doc) {
+            match difference {
+                Some(difference) => self.bytes += difference.bytes(),
+                None => kept.base = doc,
+            }
+            kept.difference = difference.cloned();
+        }
     }
 }
+
+/// Candidates of a document in a crowd, and chunks of its text, at least: with fewer, its difference
+/// from another costs more than it saves.
+const CROWD: usize = 4;
+const LONG: usize = 256;
 
 /// Chunks in a part of a round, at most: they are read twice, the second time out of the cache.
 const ROUND_CHUNKS: usize = 16 << 10;
@@ -374,8 +488,14 @@ impl<'j> Pass<'j> {
         if self.round.smaller.len() > first {
             let start = self.round.chunks.len();
             self.round.chunks.extend_from_slice(chunks);
-            let range = start..self.round.chunks.len();
-            self.round.larger.push((doc, range, first..self.round.smaller.len()));
+            let smaller = first..self.round.smaller.len();
+            let in_crowd = smaller.len() >= CROWD && chunks.len() >= LONG;
+            let base = if in_crowd { self.kept.base_of(self.round.smaller[first]) } else { None };
+            if let Some(base) = base {
+                self.kept.set_base(doc, base);
+            }
+            let chunks = start..self.round.chunks.len();
+            self.round.larger.push(Larger { doc, chunks, smaller, base, difference: None });
         }
         Ok(())
     }
@@ -394,9 +514,17 @@ impl<'j> Pass<'j> {
 
     /// Counts for the documents of the round, and empties it.
     fn count(&mut self, output: &mut Output<'_>) -> Result<(), SimilarError> {
-        let (job, round, kept) = (self.job, &self.round, &self.kept);
-        let found =
-            in_parallel(&round.larger, job.resources.threads, |larger| round.count(larger, kept, job.bound));
+        let (bound, threads) = (self.job.bound, self.job.resources.threads);
+        let (round, kept) = (&self.round, &self.kept);
+        let differences = in_parallel(&round.larger, threads, |larger| round.differences(larger, kept));
+        for (larger, difference) in self.round.larger.iter_mut().zip(differences.into_iter().flatten()) {
+            if larger.base.is_some() {
+                self.kept.set_difference(larger.doc, difference.as_ref());
+            }
+            larger.difference = difference;
+        }
+        let (round, kept) = (&self.round, &self.kept);
+        let found = in_parallel(&round.larger, threads, |larger| round.count(larger, kept, bound));
         self.round.clear();
         for pair in found.into_iter().flatten() {
             output.stats.verified += 1;

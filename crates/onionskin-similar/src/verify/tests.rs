@@ -62,6 +62,55 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    /// Documents of two crowds, which are told apart from a base where they are near it, with chunks
+    /// that repeat, in other orders, and a few documents of their own.
+    #[test]
+    fn crowds_count_what_the_definition_counts(
+        seed: u64,
+        edits in 0usize..120,
+        candidates_in_10 in 1u32..=10,
+        tight: bool,
+        threads in 1usize..4,
+        least in prop::option::of(1u32..=9),
+    ) {
+        let mut rng = onionskin_core::SplitMix64::new(seed);
+        let mut below = |n: usize| (rng.next_u64() % n as u64) as usize;
+        let documents: Vec<(DocId, Vec<u64>)> = DocId::range(0..40).map(|doc| {
+            let crowd = below(2) as u64 * 1000;
+            let mut set: Vec<u64> = (crowd..crowd + 200 + below(200) as u64).collect();
+            if below(8) == 0 {
+                set = (0..300).map(|at| 10_000 + u64::from(doc) * 1000 + at).collect();
+            }
+            for _ in 0..below(edits + 1) {
+                let at = below(set.len());
+                match below(4) {
+                    0 => drop(set.remove(at)),
+                    1 => set[at] = 5000 + below(500) as u64,
+                    2 => set.push(set[at]),
+                    _ => set.swap(at, below(at + 1)),
+                }
+            }
+            (doc, set)
+        }).collect();
+        let pairs = DocId::range(0..40).flat_map(|b| DocId::range(0..b.get()).map(move |a| (b, a)));
+        let pairs: BTreeSet<_> = pairs.filter(|_| below(10) < candidates_in_10 as usize).collect();
+        let dir = tempfile::tempdir().unwrap();
+        let resources = resources(&dir, if tight { 64 << 10 } else { 64 << 20 }, threads);
+        let mut candidates = Candidates::new(40, &resources).unwrap();
+        for (b, a) in &pairs {
+            candidates.push(*b, *a).unwrap();
+        }
+        let bound = least.map(|least| Bound::Resemblance(f64::from(least) / 10.0));
+        let sets = ChunkSets::in_memory(documents.clone());
+        let mut found = Vec::new();
+        count_shared(&sets, candidates, bound, &resources, &mut |pair| { found.push(pair); Ok(()) }).unwrap();
+        found.sort_by_key(|pair| (pair.b, pair.a));
+        prop_assert_eq!(found, naive(&documents, &pairs, bound));
+    }
+}
+
 #[test]
 fn sets_larger_than_the_budget_take_more_passes() {
     let dir = tempfile::tempdir().unwrap();
