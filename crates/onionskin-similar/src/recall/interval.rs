@@ -37,6 +37,8 @@ impl Interval {
         if n <= 0.0 || !(0.0..=1.0).contains(&share) {
             return None;
         }
+        // A sum of nothing is -0.0.
+        let share = share + 0.0;
         let (seen, unseen) = (share * n, (1.0 - share) * n);
         let low = if seen <= 0.0 { 0.0 } else { beta_quantile(TAIL, seen, unseen + 1.0) };
         let high = if unseen <= 0.0 { 1.0 } else { beta_quantile(1.0 - TAIL, seen + 1.0, unseen) };
@@ -111,6 +113,8 @@ mod tests {
         let interval = Interval::of(0.8, 10.0).unwrap();
         near(interval.low, 0.44390);
         near(interval.high, 0.97479);
+        let none = Interval::of([].iter().sum(), 100.0).unwrap();
+        assert_eq!(format!("{:.2} {:.2}", none.value, none.low), "0.00 0.00");
         let all = Interval::of(1.0, 100.0).unwrap();
         near(all.low, 0.025f64.powf(0.01));
         assert_eq!((all.value, all.high), (1.0, 1.0));
