@@ -310,8 +310,8 @@ impl Kept {
     }
 }
 
-/// Candidates of a document in a crowd, and chunks of its text, at least: with fewer, its difference
-/// from another costs more than it saves.
+/// The fewest candidates of a document in a crowd, and the fewest chunks of its text. With fewer,
+/// its difference from another costs more than it saves.
 const CROWD: usize = 4;
 const LONG: usize = 256;
 

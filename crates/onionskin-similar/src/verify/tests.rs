@@ -64,8 +64,8 @@ proptest! {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    /// Documents of two crowds, which are told apart from a base where they are near it, with chunks
-    /// that repeat, in other orders, and a few documents of their own.
+    /// Documents of two crowds, distinguished by their differences from a base where they are near
+    /// it, with chunks that repeat, in other orders, and a few documents of their own.
     #[test]
     fn crowds_count_what_the_definition_counts(
         seed: u64,
