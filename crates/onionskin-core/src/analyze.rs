@@ -132,7 +132,7 @@ impl Analyzer {
 
     /// Analyses one document.
     pub fn analyze(&mut self, text: &str) -> Analysis<'_> {
-        self.cut(text, true);
+        self.cut(text);
         if !self.tokens.remainders().is_empty() {
             self.sketcher.sum_up(&self.chunkers[0].fingerprints);
         }
@@ -171,22 +171,13 @@ impl Analyzer {
         bytes + set_bytes
     }
 
-    /// Cuts one document into chunks and does nothing else: there is no sketch, no feature and,
-    /// unless the document is a chunk itself, no fingerprint of the text.
+    /// Cuts one document into chunks, and makes no sketch and no feature of them.
     pub fn analyze_chunks(&mut self, text: &str) -> Analysis<'_> {
-        let document = self.chunkers.iter().any(|chunker| chunker.chunking == Chunking::Document);
-        self.cut(text, document);
+        self.cut(text);
         Analysis(self)
     }
 
-    /// Hands over the fingerprints of the main chunking of the last document without copying them,
-    /// and keeps the memory of `other` for the next document. Shingles may repeat when the recipe
-    /// does not keep them.
-    pub fn swap_main_chunks(&mut self, other: &mut Vec<u64>) {
-        std::mem::swap(&mut self.chunkers[0].fingerprints, other);
-    }
-
-    fn cut(&mut self, text: &str, fingerprint: bool) {
+    fn cut(&mut self, text: &str) {
         self.words.tokenize(text, &mut self.tokens);
         for chunker in &mut self.chunkers {
             chunker.fingerprints.clear();
@@ -194,9 +185,7 @@ impl Analyzer {
         self.sketcher.clear();
         self.text_fp = None;
         if !self.tokens.remainders().is_empty() {
-            if fingerprint {
-                self.text_fp = Some(Fingerprint(self.rabin.sequence(self.tokens.remainders())));
-            }
+            self.text_fp = Some(Fingerprint(self.rabin.sequence(self.tokens.remainders())));
             if let Some((tokenizer, tokens)) = &mut self.letters {
                 tokenizer.tokenize(text, tokens);
             }
