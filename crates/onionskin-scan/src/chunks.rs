@@ -208,8 +208,7 @@ fn expected<'a>(stage: &'a Chunks<'_>, from: DocId) -> Result<ExpectedRows<'a>, 
             // Documents are in the order of the inputs.
             let ahead = stage.sources.iter().skip(source).position(|source| source.name == name);
             let Some(ahead) = ahead else {
-                let reason = "the atlas has documents of it, but does not list it".to_owned();
-                return Err(ChangedInput { input: name.to_owned(), reason }.into());
+                return Err(ChangedInput::unlisted(name).into());
             };
             source += ahead;
             Ok(Expected { doc, place: (source as u32, offset), text_fp })
@@ -247,17 +246,8 @@ impl Writer<'_, '_, '_> {
     fn changed(&self, missing: &Expected) -> ScanError {
         let (source, offset) = missing.place;
         let unread = self.unread.iter().rfind(|bad| (bad.source, bad.offset) == missing.place);
-        let source = self.work.stage.sources.get(source as usize);
-        ChangedInput {
-            input: source.map_or_else(String::new, |source| source.name.clone()),
-            reason: match unread {
-                Some(bad) => {
-                    format!("the document at offset {offset} cannot be read any more: {}", bad.reason)
-                }
-                None => format!("the document at offset {offset} is not what it was when it was scanned"),
-            },
-        }
-        .into()
+        let source = &self.work.stage.sources[source as usize];
+        ChangedInput::document(source, offset, unread.map(|bad| &bad.reason)).into()
     }
 }
 

@@ -6,7 +6,9 @@
 
 use std::path::Path;
 
-use onionskin_corpus::{DiscoverError, ExtractOptions, Format, Options, PdfTool, Source, discover};
+use onionskin_corpus::{
+    BadReason, DiscoverError, ExtractOptions, Format, Options, PdfTool, Source, discover,
+};
 use onionskin_store::manifest::InputEntry;
 use onionskin_store::{Atlas, AtlasError, StageName, StageRecord, spelled};
 use serde::{Deserialize, Serialize};
@@ -164,6 +166,27 @@ pub struct ChangedInput {
     pub input: String,
     /// What is wrong.
     pub reason: String,
+}
+
+impl ChangedInput {
+    /// A document is not what it was. `unread` is why its record could not be read, if it could not.
+    pub fn document(source: &Source, offset: u64, unread: Option<&BadReason>) -> ChangedInput {
+        let (input, document) = match source.format {
+            Format::Tree => (source.place(offset), "the document".to_owned()),
+            _ => (source.name.clone(), format!("the document at offset {offset}")),
+        };
+        let reason = match unread {
+            Some(reason) => format!("{document} cannot be read any more: {reason}"),
+            None => format!("{document} is not what it was when it was scanned"),
+        };
+        ChangedInput { input, reason }
+    }
+
+    /// The manifest does not list an input that the table of documents names.
+    pub fn unlisted(name: &str) -> ChangedInput {
+        let reason = "the atlas has documents of it, but does not list it".to_owned();
+        ChangedInput { input: name.to_owned(), reason }
+    }
 }
 
 /// Opens an input again if it is there and has the length that it had.
