@@ -34,8 +34,7 @@ use crate::exact::{ExactStats, exact_copies};
 use crate::overlap::{Engine, JoinStats, join};
 use crate::recall::{self, Found, Net, Recall};
 use crate::{
-    Bits, Bound, Candidates, ChunkSets, Resources, SetSource, SharedPair, SimilarError, VerifyStats,
-    count_shared,
+    Bits, Bound, Candidates, ChunkSets, Resources, SharedPair, SimilarError, VerifyStats, count_shared,
 };
 use onionskin_core::{Chunking, DocId, FeatureFilter, Recipe, Threshold};
 use onionskin_scan::chunks::{ChunksParams, make_chunks};
@@ -310,6 +309,9 @@ pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<Simila
 
 /// Opens the atlas and checks that the survivor rule fits it. Chunks of all documents are made
 /// first if the search compares them and the atlas does not have them. For candidates alone, a few
+    if let Some(texts) = &job.elsewhere {
+        texts.check_inputs()?;
+    }
 /// texts are read again instead.
 fn with_chunks(params: &SimilarParams, progress: &dyn Progress) -> Result<Atlas, SimilarError> {
     let atlas = Atlas::open(&params.atlas)?;
@@ -336,8 +338,8 @@ struct Job<'a> {
     documents: u64,
     /// The chunks that pairs are verified on.
     chunking: Option<ChunkingName>,
-    /// Where they come from when the scan did not keep them.
-    elsewhere: Option<Arc<dyn SetSource>>,
+    /// The texts that they are made of when the scan did not keep them.
+    elsewhere: Option<Reread>,
     filter: Option<FilterChoice>,
     /// How similar documents are told by their sketches, if the atlas has any.
     sift: Option<Sift>,
@@ -354,13 +356,10 @@ impl<'a> Job<'a> {
         let chunking = params.chunking_of(atlas);
         // Shingles can be made again from the texts, since there are few texts to be verified.
         let has = |name: &ChunkingName| atlas.chunkings().contains(name);
-        let elsewhere: Option<Arc<dyn SetSource>> =
-            match (&params.search, chunking.as_deref().and_then(ChunkingName::new)) {
-                (Search::Resemblance { .. }, Some(name)) if !has(&name) => {
-                    Some(Arc::new(Reread::new(atlas, &recipe)?))
-                }
-                _ => None,
-            };
+        let elsewhere = match (&params.search, chunking.as_deref().and_then(ChunkingName::new)) {
+            (Search::Resemblance { .. }, Some(name)) if !has(&name) => Some(Reread::new(atlas, &recipe)?),
+            _ => None,
+        };
         let chunking = chunking
             .map(|name| {
                 let known = ChunkingName::new(&name).filter(|name| elsewhere.is_some() || has(name));
@@ -511,7 +510,7 @@ impl Run<'_, '_, '_> {
 
     fn sets(&self) -> Result<Option<ChunkSets>, SimilarError> {
         let sets = match (&self.0.stage.elsewhere, &self.0.stage.chunking) {
-            (Some(elsewhere), Some(_)) => ChunkSets::from_source(Arc::clone(elsewhere)),
+            (Some(elsewhere), Some(_)) => ChunkSets::from_source(elsewhere.sets(&self.resources())),
             (None, Some(chunking)) => ChunkSets::of_atlas(self.0.stage.atlas, chunking)?,
             (_, None) => return Ok(None),
         };

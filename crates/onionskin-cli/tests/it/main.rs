@@ -16,6 +16,7 @@ mod layouts;
 mod memory;
 mod nothing_to_do;
 mod report;
+mod reread;
 mod run;
 mod seen;
 #[cfg(feature = "serve")]

@@ -1,4 +1,4 @@
-//! `--memory` is a promise: the peak of a scan is at most 64 MB above it, whatever the input is.
+//! `--memory` is a promise: the peak of a job is at most 64 MB above it, whatever the input is.
 
 use std::io::Write;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::util::Dir;
 
 const MIB: u64 = 1 << 20;
-/// What a scan may take beyond its budget.
+/// What a job may take beyond its budget.
 const ABOVE: u64 = 64 * MIB;
 
 fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
@@ -15,15 +15,26 @@ fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Scans with little memory and many threads, and gives what was seen.
-fn scan(dir: &Dir, inputs: &[&str], mib: u64, threads: &str) -> serde_json::Value {
+/// Runs a command with little memory and many threads, and gives what was seen.
+fn bounded(dir: &Dir, command: &[&str], mib: u64, threads: &str) -> serde_json::Value {
     let memory = format!("{mib}M");
-    let options = ["-o", "atlas", "--overwrite", "--memory", &memory, "--threads", threads];
-    let seen = dir.json(&[&["scan"], inputs, &options].concat());
+    let seen = dir.json(&[command, &["--memory", &memory, "--threads", threads]].concat());
     // Where the system does not tell there is nothing to check.
     let peak = seen["peak_memory"].as_u64().unwrap_or(0);
-    assert!(peak <= mib * MIB + ABOVE, "{inputs:?} took {} MiB of {mib}: {seen}", peak / MIB);
+    assert!(peak <= mib * MIB + ABOVE, "{command:?} took {} MiB of {mib}: {seen}", peak / MIB);
     seen
+}
+
+fn scan(dir: &Dir, inputs: &[&str], mib: u64, threads: &str) -> serde_json::Value {
+    bounded(dir, &[&["scan"], inputs, &["-o", "atlas", "--overwrite"]].concat(), mib, threads)
+}
+
+/// The whole job, and a search that makes chunks of all texts first. Gives what the job's own
+/// search has found.
+fn search(dir: &Dir, inputs: &[&str], mib: u64, threads: &str) -> serde_json::Value {
+    let ran = bounded(dir, &[&["run"], inputs, &["-o", "atlas", "--overwrite"]].concat(), mib, threads);
+    bounded(dir, &["similar", "atlas", "--preset", "sgm98-4"], mib, threads);
+    ran["similar"].clone()
 }
 
 fn record(kind: &str, media_type: &str, nth: usize, block: &[u8]) -> Vec<u8> {
@@ -60,6 +71,36 @@ fn many_records_in_a_few_bytes() {
     assert_eq!(scan(&dir, &["tiny.jsonl"], 128, "2")["documents"], 1_000_000);
 }
 
+/// One member of a file that has a member for each record otherwise is one unit of work, and so is
+/// a row group. Its sets are larger than the budget.
+#[test]
+fn many_candidates_in_one_unit_of_work() {
+    let dir = Dir::new();
+    let mut state = 1_u64;
+    let mut text = |last: &str| {
+        let words = (0..200).map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            [char::from(b'a' + (state >> 33) as u8 % 26), ' ']
+        });
+        words.flatten().chain(last.chars()).collect::<String>()
+    };
+    let mut texts = Vec::new();
+    for _ in 0..50_000 {
+        let first = text("one");
+        texts.extend([first.replace("one", "two"), first]);
+    }
+    let records = texts.iter().enumerate();
+    let records = records.map(|(nth, text)| record("resource", "text/plain", nth, text.as_bytes()));
+    let records: Vec<Vec<u8>> = records.collect();
+    let (single, together) = records.split_at(10);
+    let single: Vec<u8> = single.iter().flat_map(gzip).collect();
+    dir.write("many.warc.gz", [single, gzip(together.concat())].concat());
+    for (mib, threads) in [(128, "2"), (256, "6")] {
+        let found = search(&dir, &["many.warc.gz"], mib, threads);
+        assert_eq!(found["near_pairs"], 50_000, "{found}");
+    }
+}
+
 #[test]
 fn one_text_of_many_words() {
     let dir = Dir::new();
@@ -73,6 +114,7 @@ fn one_text_of_many_words() {
         // The reason has the limit.
         assert!(seen["bad_record_examples"][0]["reason"].as_str().unwrap().contains("4194304"), "{seen}");
         assert_eq!(scan(&dir, &[name], 1024, "6")["documents"], 3);
+        search(&dir, &[name], 128, "2");
     }
 }
 
@@ -110,6 +152,7 @@ fn names_and_titles_of_any_length() {
     }
     dir.write("names.jsonl", lines);
     assert_eq!(scan(&dir, &["names.jsonl"], 128, "2")["documents"], 200);
+    search(&dir, &["names.jsonl"], 128, "2");
 }
 
 #[test]
@@ -129,6 +172,7 @@ fn ordinary_text() {
     dir.write("text.jsonl", lines);
     for (mib, threads) in [(128, "1"), (128, "6"), (256, "6")] {
         assert_eq!(scan(&dir, &["text.jsonl"], mib, threads)["documents"], 8_000);
+        search(&dir, &["text.jsonl"], mib, threads);
     }
 }
 
@@ -140,6 +184,20 @@ fn too_small_a_budget_is_refused_with_what_is_needed() {
         let outcome = dir.run(&[job, "a.jsonl", "-o", "atlas", "--memory", "64M"]);
         assert_eq!(outcome.code, 2);
         assert!(outcome.stderr.contains("128M"), "{}", outcome.stderr);
+    }
+    assert_eq!(dir.line("run a.jsonl -o atlas -q").code, 0);
+    for (job, least) in [
+        ("similar atlas --overwrite", "128M"),
+        ("collections atlas --overwrite", "64M"),
+        ("report atlas", "64M"),
+        ("dedup atlas -o out", "64M"),
+    ] {
+        let outcome = dir.line(&format!("{job} --memory 63M"));
+        assert_eq!(outcome.code, 2, "{job}: {}", outcome.stdout);
+        let said = outcome.stderr;
+        assert!(said.contains("63M") && said.contains(least), "{job}: {said}");
+        let enough = dir.line(&format!("{job} --memory {least}"));
+        assert_eq!(enough.code, 0, "{job}: {}", enough.stderr);
     }
 }
 

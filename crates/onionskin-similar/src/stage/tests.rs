@@ -1,9 +1,12 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use onionskin_core::{ClusterId, DocId};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use onionskin_core::{Analyzer, ClusterId, DocId, FingerprintSet};
 use onionskin_store::table::{ClusterRow, CopyKind, PairRow};
 use onionskin_testkit::naive::{line_chunks, naive_overlap, naive_pairs, shingles, words};
 use onionskin_testkit::{Composer, Preset, Web, WebSpec};
@@ -626,4 +629,64 @@ fn copies_of_texts_that_were_not_drawn_are_known_all_the_same() {
     let [value, low, high] = found.estimated_duplicates;
     assert!(low == 30.0 && value >= low && high >= value, "{found:?}");
     assert_eq!((found.estimated_share[1], found.estimated_unique), (0.5, [0.0; 3]));
+}
+
+/// The sets of texts do not depend on the memory that they have, nor on how many records have the
+/// same offset.
+#[test]
+fn sets_of_texts_wait_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = Web::new(&WebSpec::of(Preset::Text, 6000, 9)).unwrap();
+    let mut composer = Composer::new(&web);
+    let record = |text: &str| {
+        let length = text.len();
+        format!(
+            "WARC/1.0\r\nWARC-Type: conversion\r\nWARC-Target-URI: http://a.example/\r\n\
+             Content-Type: text/plain\r\nContent-Length: {length}\r\n\r\n{text}\r\n\r\n"
+        )
+    };
+    let texts: Vec<String> = (0..web.n_pages()).map(|page| composer.text(page).to_owned()).collect();
+    let records: Vec<String> = texts.iter().map(|text| record(text)).collect();
+    let input = folder.path().join("in.warc.gz");
+    let mut encoder = GzEncoder::new(File::create(&input).unwrap(), Compression::fast());
+    encoder.write_all(records.concat().as_bytes()).unwrap();
+    encoder.finish().unwrap();
+    let atlas = folder.path().join("atlas");
+    scan_into(&[&input], &atlas);
+    let atlas = Atlas::open(atlas).unwrap();
+    let recipe: Recipe = atlas.manifest().recipe.parse().unwrap();
+    let again = Reread::new(&atlas, &recipe).unwrap();
+    let work_dir = folder.path().join("work");
+    let read = |memory: MemoryBudget, wanted: &dyn Fn(DocId) -> bool| {
+        let resources = Resources { memory, threads: 1, work_dir: work_dir.clone() };
+        let sets = ChunkSets::from_source(again.sets(&resources));
+        let (mut reader, mut found) = (sets.reader(), Vec::new());
+        while let Some((doc, set)) = reader.next_of(wanted).unwrap() {
+            found.push((doc, set.to_vec()));
+        }
+        found
+    };
+    let mut analyzer = Analyzer::new(&recipe, 0);
+    let naive: Vec<(DocId, Vec<u64>)> = texts
+        .iter()
+        .enumerate()
+        .map(|(doc, text)| {
+            let mut set = analyzer.analyze_chunks(text).main_chunks().to_vec();
+            FingerprintSet::default().retain_first(&mut set);
+            (DocId::at(doc), set)
+        })
+        .filter(|(_, set)| !set.is_empty())
+        .collect();
+    assert!(naive.iter().map(|(_, set)| set.len()).sum::<usize>() > 1 << 18);
+    for wanted in [&|_| true as _, &|doc: DocId| doc.get() % 7 == 3, &|doc: DocId| doc.get() == 5999]
+        as [&dyn Fn(DocId) -> bool; 3]
+    {
+        let expected: Vec<_> = naive.iter().filter(|(doc, _)| wanted(*doc)).cloned().collect();
+        for mib in [1, 1024] {
+            let found = read(MemoryBudget::from_mib(mib), wanted);
+            assert!(found == expected, "{mib} MiB: {} of {}", found.len(), expected.len());
+        }
+    }
+    // Every file is gone again.
+    assert!(!work_dir.exists() || fs::read_dir(work_dir).unwrap().next().is_none());
 }
