@@ -376,6 +376,10 @@ pub(crate) struct SimilarArgs {
     /// Search again, although the atlas has the result of this very search.
     #[arg(long)]
     pub overwrite: bool,
+    /// Input between two commits while chunks are made; also decides where files of their tables
+    /// end. For tests.
+    #[arg(long, default_value_t = ScanParams::COMMIT_BYTES, hide = true)]
+    pub commit_bytes: u64,
     #[command(flatten)]
     pub resources: ResourceArgs,
 }

@@ -37,6 +37,7 @@ use crate::{
     Bits, Bound, Candidates, ChunkSets, Resources, SharedPair, SimilarError, VerifyStats, count_shared,
 };
 use onionskin_core::{Chunking, DocId, FeatureFilter, Recipe, Threshold};
+use onionskin_scan::ScanParams;
 use onionskin_scan::chunks::{ChunksParams, make_chunks};
 use onionskin_store::raw::RawRecords;
 use onionskin_store::schema::{ChunkingName, LevelName};
@@ -139,6 +140,9 @@ pub struct SimilarParams {
     pub measure_recall: bool,
     /// Leave pairs and clusters as they are and only note which documents are copies at this level.
     pub for_report: bool,
+    /// Input between two commits while chunks are made, in bytes. Also decides where files of their
+    /// tables end.
+    pub commit_bytes: u64,
 
     /// Memory for everything.
     pub memory: MemoryBudget,
@@ -159,6 +163,7 @@ impl SimilarParams {
             survivor: Survivor::First,
             measure_recall: true,
             for_report: false,
+            commit_bytes: ScanParams::COMMIT_BYTES,
             memory: MemoryBudget::default_for_machine(),
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         }
@@ -322,9 +327,9 @@ fn with_chunks(params: &SimilarParams, progress: &dyn Progress) -> Result<Atlas,
     let chunking = params.chunking_of(&atlas).and_then(|name| name.parse::<Chunking>().ok());
     match chunking {
         Some(chunking) if !atlas.chunkings().contains(&ChunkingName::from(chunking)) => {
-            let SimilarParams { memory, threads, .. } = *params;
+            let SimilarParams { commit_bytes, memory, threads, .. } = *params;
             let chunks = ChunksParams::new(params.atlas.clone(), vec![chunking]);
-            make_chunks(&ChunksParams { memory, threads, ..chunks }, progress)?;
+            make_chunks(&ChunksParams { commit_bytes, memory, threads, ..chunks }, progress)?;
             Ok(Atlas::open(&params.atlas)?)
         }
         _ => Ok(atlas),

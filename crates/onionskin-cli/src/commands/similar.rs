@@ -44,6 +44,7 @@ fn params(args: &SimilarArgs) -> anyhow::Result<SimilarParams> {
     params.search = search(args)?;
     args.clusters.apply(&mut params);
     params.for_report = args.for_report;
+    params.commit_bytes = args.commit_bytes;
     apply(&args.resources, &mut params.memory, &mut params.threads);
     Ok(params)
 }

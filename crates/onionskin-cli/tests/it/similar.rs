@@ -85,6 +85,9 @@ fn rows(dir: &Dir, atlas: &str) -> BTreeMap<String, Vec<RecordBatch>> {
 #[test]
 fn chunks_made_on_demand_give_the_same_rows() {
     for search in [
+        "--threshold 0.9",
+        "--threshold 0.8",
+        "--threshold 0.5 --cluster transitive",
         "--exact --threshold 0.7",
         "--preset sgm98-2",
         "--preset sgm98-4",
@@ -96,8 +99,12 @@ fn chunks_made_on_demand_give_the_same_rows() {
         assert_eq!(dir.line("scan web.jsonl -o whole -q --recipe papers").code, 0);
         let found = |atlas: &str| {
             let mut found = dir.json(&format!("similar {atlas} {search}").split(' ').collect::<Vec<_>>());
-            let named = ["seconds", "cpu_seconds", "peak_memory", "atlas", "recall"];
+            let named = ["seconds", "cpu_seconds", "peak_memory", "atlas", "recall", "texts_read_again"];
             named.iter().for_each(|name| drop(found.as_object_mut().unwrap().remove(*name)));
+            assert!(
+                found["near_pairs"].as_u64().unwrap() > 0 || !search.starts_with("--threshold"),
+                "{found}"
+            );
             found
         };
         assert_eq!(found("atlas"), found("whole"), "{search}");
@@ -106,20 +113,40 @@ fn chunks_made_on_demand_give_the_same_rows() {
     }
 }
 
+/// A kill after a commit in the middle of making chunks: the next run resumes there.
 #[test]
 fn kills_while_chunks_are_made_do_not_change_a_byte() {
     let dir = generated("zipf", "4000");
-    let similar = |atlas: &str| {
-        dir.onionskin(&["similar", atlas, "-q", "--threads", "2", "--preset", "sgm98-4", "--no-recall"])
+    let scan = |atlas: &str| {
+        let outcome = dir.line(&format!("scan web.jsonl -o {atlas} -q --overwrite --task-bytes 20000"));
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     };
-    assert_eq!(dir.line("scan web.jsonl -o killed -q").code, 0);
-    let start = std::time::Instant::now();
-    assert!(similar("atlas").stdout(Stdio::null()).status().unwrap().success());
-    let killed = run_through_kills(|| similar("killed"), start.elapsed(), kills());
-    assert!(similar("killed").stdout(Stdio::null()).status().unwrap().success());
-    let [taken_up, expected] = ["killed", "atlas"].map(|atlas| files(&dir.path(atlas)));
-    assert!(expected.keys().any(|name| name.contains("l4")), "{:?}", expected.keys());
-    assert_same_files(&taken_up, &expected, &format!("after {killed} kills"));
+    let preset = ["--preset", "sgm98-4", "--commit-bytes", "60000", "--no-recall", "--threads", "2"];
+    let similar = |atlas: &str| dir.onionskin(&[&["similar", atlas, "-v"], preset.as_slice()].concat());
+    let taken_up = "going on where an earlier run stopped";
+    scan("whole");
+    let whole = similar("whole").output().unwrap();
+    let said = String::from_utf8_lossy(&whole.stderr);
+    assert!(whole.status.success() && !said.contains(taken_up), "{said}");
+    let expected = files(&dir.path("whole"));
+    assert!(expected.keys().filter(|name| name.contains("chunks/l4/")).count() > 10, "{:?}", expected.keys());
+    let journal = dir.path("killed/.staging/chunks/journal");
+    let commits = || std::fs::read(&journal).map_or(0, |bytes| bytes.iter().filter(|b| **b == b'\n').count());
+    let was_resumed = (2..50).any(|least| {
+        scan("killed");
+        let mut child = similar("killed").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while commits() <= least && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let rest = similar("killed").output().unwrap();
+        let said = String::from_utf8_lossy(&rest.stderr);
+        assert!(rest.status.success(), "{said}");
+        assert_same_files(&files(&dir.path("killed")), &expected, &format!("after {least} commits"));
+        said.contains(taken_up)
+    });
+    assert!(was_resumed, "no kill hit the middle");
 }
 
 #[test]

@@ -13,8 +13,8 @@ use onionskin_testkit::{Composer, Preset, Web, WebSpec};
 
 use super::*;
 use crate::candidates::PAIRS_PER_DOCUMENT;
+use onionskin_scan::scan;
 use onionskin_scan::testing::CancelAfter;
-use onionskin_scan::{ScanParams, scan};
 use onionskin_store::{Event, Quiet};
 
 struct Made {
