@@ -172,21 +172,23 @@ impl FeatureJoin {
         Ok(())
     }
 
-    /// Hands over the candidates, in any order, and as often as they meet.
+    /// Hands over the candidates, in any order, and as often as they meet; and of each crowd the
+    /// document that all of it was compared with.
     pub fn finish(
         self,
         candidate: &mut impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
+        crowd: &mut impl FnMut(DocId) -> Result<(), SimilarError>,
     ) -> Result<CandidateStats, SimilarError> {
         let FeatureJoin { filter, shared, resources, meetings, mut stats } = self;
         drop(shared);
         let meetings = meetings.finish()?;
         if filter.r() == 1 {
-            pair_buckets(meetings, &resources, &mut stats, |a, b, _| candidate(a, b))?;
+            pair_buckets(meetings, &resources, &mut stats, |a, b, _| candidate(a, b), crowd)?;
         } else if combinations(filter.k(), filter.r()) <= MOST_SUPER_FEATURES {
             let meetings = super_features(meetings, filter, &resources, &mut stats)?;
-            pair_buckets(meetings, &resources, &mut stats, |a, b, _| candidate(a, b))?;
+            pair_buckets(meetings, &resources, &mut stats, |a, b, _| candidate(a, b), crowd)?;
         } else {
-            count_pairs(meetings, filter, &resources, &mut stats, candidate)?;
+            count_pairs(meetings, filter, &resources, &mut stats, candidate, crowd)?;
         }
         Ok(stats)
     }
@@ -307,12 +309,14 @@ fn count_pairs(
     resources: &Resources,
     stats: &mut CandidateStats,
     candidate: &mut impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
+    crowd: &mut impl FnMut(DocId) -> Result<(), SimilarError>,
 ) -> Result<(), SimilarError> {
     let mut pairs =
         Sorter::<(DocId, DocId)>::new(SortParams::new(&resources.work_dir, resources.memory.share(1, 4)))?;
-    pair_buckets(meetings, resources, stats, |a, b, crowded| {
+    let mut pair = |a: DocId, b: DocId, crowded: bool| {
         if crowded { candidate(a, b) } else { Ok(pairs.push((a.min(b), a.max(b)))?) }
-    })?;
+    };
+    pair_buckets(meetings, resources, stats, &mut pair, crowd)?;
     let pairs = pairs.finish()?;
     stats.spilled_bytes += pairs.stats().spilled_bytes;
     let mut current = None;
@@ -360,12 +364,14 @@ fn all_pairs(
     Ok(())
 }
 
-/// Pairs the members of every bucket; says of each pair whether it is one of a crowd.
+/// Pairs the members of every bucket; says of each pair whether it is one of a crowd. Hands over
+/// the smallest document of each crowd.
 fn pair_buckets(
     meetings: SortedStream<Meeting>,
     resources: &Resources,
     stats: &mut CandidateStats,
     mut pair: impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
+    crowd: &mut impl FnMut(DocId) -> Result<(), SimilarError>,
 ) -> Result<(), SimilarError> {
     stats.spilled_bytes += meetings.stats().spilled_bytes;
     let mut aside = Aside::new(resources);
@@ -411,12 +417,12 @@ fn pair_buckets(
     let mut of = None;
     aside.for_each(|meeting| {
         if of != Some(meeting.0) {
-            bucket.close(&mut pair)?;
+            bucket.close(&mut pair, crowd)?;
             of = Some(meeting.0);
         }
         bucket.add(meeting, &mut pair)
     })?;
-    bucket.close(&mut pair)
+    bucket.close(&mut pair, crowd)
 }
 
 /// Buckets that are put aside until it is known which of them are crowds.
@@ -518,8 +524,12 @@ impl Bucket {
     fn close(
         &mut self,
         pair: &mut impl FnMut(DocId, DocId, bool) -> Result<(), SimilarError>,
+        crowd: &mut impl FnMut(DocId) -> Result<(), SimilarError>,
     ) -> Result<(), SimilarError> {
         all_pairs(&self.few, pair)?;
+        if self.members > self.limit {
+            crowd(self.smallest)?;
+        }
         self.members = 0;
         self.few.clear();
         self.shades.clear();

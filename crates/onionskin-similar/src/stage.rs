@@ -282,6 +282,7 @@ const STEPS: &str = "exact candidates pairs clusters recall";
 /// Work files.
 const COPIES: &str = "copies";
 const CANDIDATES: &str = "candidates";
+const CROWDS: &str = "crowds";
 const NEAR: &str = "near";
 const DUPLICATES: &str = "duplicates";
 /// Where recall is measured on texts that are read again: neighbours are looked for among a half,
@@ -308,15 +309,15 @@ pub fn similar(params: &SimilarParams, progress: &dyn Progress) -> Result<Simila
     params.check()?;
     let atlas = with_chunks(params, progress)?;
     let job = Job::new(params, &atlas)?;
+    if let Some(texts) = &job.elsewhere {
+        texts.check_inputs()?;
+    }
     let done = stage::run(&job, progress)?;
     Ok(done.state.summary(&job, done.usage))
 }
 
 /// Opens the atlas and checks that the survivor rule fits it. Chunks of all documents are made
 /// first if the search compares them and the atlas does not have them. For candidates alone, a few
-    if let Some(texts) = &job.elsewhere {
-        texts.check_inputs()?;
-    }
 /// texts are read again instead.
 fn with_chunks(params: &SimilarParams, progress: &dyn Progress) -> Result<Atlas, SimilarError> {
     let atlas = Atlas::open(&params.atlas)?;
@@ -527,9 +528,16 @@ impl Run<'_, '_, '_> {
         let resources = self.resources();
         let folded = self.folded()?;
         let mut met = Candidates::new(self.0.stage.documents, &resources.share(1, 8))?;
-        self.0.state.candidates =
-            filter::find(self.0.stage, filter, &folded, &resources.share(3, 4), &mut |a, b| met.push(a, b))?;
         let staging = &mut self.0.staging;
+        let mut crowd = |doc| Ok(staging.raw::<DocId>(CROWDS)?.push(&doc)?);
+        self.0.state.candidates = filter::find(
+            self.0.stage,
+            filter,
+            &folded,
+            &resources.share(3, 4),
+            &mut |a, b| met.push(a, b),
+            &mut crowd,
+        )?;
         let mut keep = |a: DocId, b: DocId| Ok(staging.raw::<(DocId, DocId)>(CANDIDATES)?.push(&(a, b))?);
         match filter.sift {
             Some(sift) => {

@@ -135,17 +135,20 @@ pub(crate) fn parse_number_or_share(text: &str) -> anyhow::Result<f64> {
 }
 
 /// Which pairs the list has, and which not.
-fn listed(candidates: &CandidateStats) -> String {
+fn listed(candidates: &CandidateStats, crowded_clusters: u64) -> String {
     let CandidateStats { crowded_buckets, largest_bucket, crowd_limit, .. } = candidates;
     if *crowded_buckets == 0 {
         return "every pair that the filter finds was verified\n".to_owned();
     }
-    let groups = if *crowded_buckets == 1 { "group" } else { "groups" };
+    // A document has many features, so a cluster may be a crowd several times.
+    let place = match crowded_clusters {
+        0 => format!("{} groups", grouped(*crowded_buckets)),
+        1 => "1 cluster".to_owned(),
+        clusters => format!("{} clusters", grouped(clusters)),
+    };
     format!(
-        "not all pairs are listed inside {} {groups} of more than {} documents with equal features \
-         (the largest has {}): there every document was compared with the first of its group, and with \
-         two of those most like it\n",
-        grouped(*crowded_buckets),
+        "not all pairs are listed inside {place} with more than {} documents of equal features (the largest group has {}): \
+         there every document was compared with the first of them, and with two of those most like it\n",
         grouped(*crowd_limit),
         grouped(*largest_bucket),
     )
@@ -192,7 +195,7 @@ pub(crate) fn describe(summary: &SimilarSummary) -> String {
         }
     }
     if summary.filter.is_some() {
-        text += &listed(&summary.candidates);
+        text += &listed(&summary.candidates, summary.clusters.crowded);
     }
     if let Some(recall) = &summary.recall {
         text += &describe_recall(recall);

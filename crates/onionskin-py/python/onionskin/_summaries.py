@@ -199,6 +199,7 @@ class SimilarSummary(_Summary):
     crowded_buckets: int
     largest_bucket: int
     crowd_limit: int
+    crowded_clusters: int
     passes: int
     near_pairs: int
     texts_read_again: bool

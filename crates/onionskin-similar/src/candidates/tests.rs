@@ -35,7 +35,13 @@ fn run_among(
         }
         Ok(())
     };
-    let stats = join.finish(&mut candidate).unwrap();
+    let mut crowds = 0;
+    let mut crowd = |_| {
+        crowds += 1;
+        Ok(())
+    };
+    let stats = join.finish(&mut candidate, &mut crowd).unwrap();
+    assert_eq!(crowds, stats.crowded_buckets);
     (found, stats)
 }
 

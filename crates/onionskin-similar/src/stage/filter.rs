@@ -127,13 +127,14 @@ fn kept_minima(recipe: &Recipe, has_sketches: bool) -> usize {
     }
 }
 
-/// Finds the candidates among the documents that are not folded.
+/// Finds the candidates among the documents that are not folded, and a document of each crowd.
 pub(super) fn find(
     job: &Job<'_>,
     choice: &FilterChoice,
     folded: &Bits,
     resources: &Resources,
     candidate: &mut impl FnMut(DocId, DocId) -> Result<(), SimilarError>,
+    crowd: &mut impl FnMut(DocId) -> Result<(), SimilarError>,
 ) -> Result<CandidateStats, SimilarError> {
     let atlas = job.atlas;
     let mut join = FeatureJoin::new(choice.filter, resources)?;
@@ -171,7 +172,7 @@ pub(super) fn find(
             }
         }
     }
-    join.finish(candidate)
+    join.finish(candidate, crowd)
 }
 
 /// Hands on the candidates whose sketches agree well enough, larger document after larger document.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::cluster::{ClusterInput, ClusterSink, Clustering, Rows, cluster};
 use crate::exact::exact_copies;
 use crate::paragraphs::{duplicates, near_duplicates};
-use crate::{Bound, ChunkSets, Resources, SharedPair, SimilarError};
+use crate::{Bits, Bound, ChunkSets, Resources, SharedPair, SimilarError};
 use onionskin_core::{ClusterId, DocId};
 use onionskin_store::raw::RawRecords;
 use onionskin_store::sort::{SortParams, Sorter};
@@ -14,7 +14,7 @@ use onionskin_store::table::{ClusterRow, ClusterStatsRow, Method, PairRow};
 use onionskin_store::{Atlas, Staging, TableName};
 use serde::{Deserialize, Serialize};
 
-use super::{COPIES, Job, NEAR, ParagraphSummary, Search, SimilarRecord, levels, near_pairs};
+use super::{COPIES, CROWDS, Job, NEAR, ParagraphSummary, Search, SimilarRecord, levels, near_pairs};
 use crate::survivor::Survivor;
 
 /// Clusters, counted.
@@ -39,6 +39,13 @@ pub struct ClusterSummary {
     pub one_site_clusters: u64,
     /// The lowest resemblance of a member to its centre.
     pub lowest_resemblance: Option<f64>,
+    /// Those that have a crowd of documents with equal features, whose pairs are not all listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub crowded: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl ClusterSummary {
@@ -91,7 +98,12 @@ pub(super) fn write(
         summary: ClusterSummary::default(),
         original: None,
         rows: levels::rows(resources)?,
+        crowds: Bits::default(),
+        is_crowded: false,
     };
+    for doc in RawRecords::<DocId>::new(sink.staging.raw_files(CROWDS)) {
+        sink.crowds.set(doc?);
+    }
     cluster(&input, &resources.share(7, 8), &mut sink)?;
     let TableSink { summary, rows, .. } = sink;
     levels::write(staging, job, rows, resources)?;
@@ -152,14 +164,24 @@ struct TableSink<'a> {
     original: Option<(ClusterId, DocId)>,
     /// Every document in a cluster, with the smallest of it.
     rows: levels::Rows,
+    /// A document of each crowd.
+    crowds: Bits,
+    /// Whether the cluster that is being written has one of them.
+    is_crowded: bool,
 }
 
 impl ClusterSink for TableSink<'_> {
     fn member(&mut self, row: ClusterRow) -> Result<(), SimilarError> {
         let original = match self.original {
             Some((cluster, original)) if cluster == row.cluster => original,
-            _ => row.doc,
+            _ => {
+                self.is_crowded = false;
+                row.doc
+            }
         };
+        if self.crowds.get(row.doc) && !std::mem::replace(&mut self.is_crowded, true) {
+            self.summary.crowded += 1;
+        }
         self.original = Some((row.cluster, original));
         self.rows.push((row.doc, original))?;
         if self.for_report { Ok(()) } else { Ok(self.staging.clusters()?.push(&row)?) }
