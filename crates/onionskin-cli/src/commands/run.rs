@@ -82,6 +82,9 @@ fn params(args: &RunArgs) -> anyhow::Result<RunParams> {
 /// The summary for people.
 fn describe(summary: &RunSummary) -> String {
     let mut text = section("scan", &summary.scan, scan::describe);
+    if matches!(summary.scan, Outcome::WasThere) {
+        text += "  (names, lengths and formats of the inputs are the same as then)\n";
+    }
     text += &section("similar", &summary.similar, similar::describe);
     text += &section("collections", &summary.collections, collections::describe);
     if let Some(report) = summary.report.summary() {

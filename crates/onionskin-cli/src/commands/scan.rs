@@ -20,7 +20,8 @@ pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
         let manifest = Atlas::open(&params.atlas)?.manifest().clone();
         let documents = manifest.counts.get("documents").copied().unwrap_or(0);
         let found = [("documents", documents), ("inputs", manifest.inputs.len() as u64)];
-        return super::nothing_to_do(global, "scan", &params.atlas, &found, "--overwrite scans again");
+        let hint = "names, lengths and formats of the inputs are the same as then; --overwrite scans again";
+        return super::nothing_to_do(global, "scan", &params.atlas, &found, hint);
     }
     let summary = Bar::new(global).during(|bar| scan(&params, bar))?;
     print_summary(global, "scan", &summary, describe)?;

@@ -44,6 +44,42 @@ fn a_finished_command_has_nothing_to_do() {
     }
 }
 
+/// What a search has found does not change when the inputs go.
+#[test]
+fn a_finished_search_needs_no_inputs() {
+    let dir = Dir::new();
+    web(&dir);
+    assert_eq!(dir.line("scan web -o atlas -q").code, 0);
+    assert_eq!(dir.line("similar atlas").code, 0);
+    std::fs::rename(dir.path("web"), dir.path("gone")).unwrap();
+    let again = dir.line("similar atlas");
+    assert!(again.code == 0 && again.stdout.contains("nothing to do"), "{}{}", again.stdout, again.stderr);
+    let told = dir.json(&["similar", "atlas"]);
+    assert_eq!((&told["type"], &told["command"]), (&"nothing_to_do".into(), &"similar".into()), "{told}");
+    // Another search does need them, and leaves what is there.
+    let other = dir.line("similar atlas --threshold 0.8");
+    assert!(other.code == 2 && other.stderr.contains("web"), "{}", other.stderr);
+    let again = dir.line("similar atlas");
+    assert!(again.code == 0 && again.stdout.contains("nothing to do"), "{}{}", again.stdout, again.stderr);
+}
+
+/// Contents are not compared, and that is said.
+#[test]
+fn inputs_of_the_same_length_are_taken_for_the_same() {
+    let dir = Dir::new();
+    dir.write("in.jsonl", "{\"text\":\"one two three four five\"}\n");
+    assert_eq!(dir.line("run in.jsonl -o atlas -q").code, 0);
+    dir.write("in.jsonl", "{\"text\":\"one two three four nine\"}\n");
+    for command in ["scan in.jsonl -o atlas", "run in.jsonl -o atlas"] {
+        let again = dir.line(command);
+        let said = again.stdout + &again.stderr;
+        assert!(
+            again.code == 0 && said.contains("nothing to do") && said.contains("names, lengths and formats"),
+            "{command}: {said}"
+        );
+    }
+}
+
 #[test]
 fn other_settings_are_an_error_that_names_them() {
     let dir = Dir::new();
