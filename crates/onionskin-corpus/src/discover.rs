@@ -289,11 +289,13 @@ impl Discovery<'_> {
         self.add_found(base, found)
     }
 
-    /// Files below a folder, sorted. Neighbours that are one document each become one source.
+    /// Files below a folder, sorted. Those that are one document each become one source, before the
+    /// others: with a second one, the name of the folder would not tell which is meant.
     fn add_found(&mut self, folder: &Path, found: Vec<Found>) -> Result<(), DiscoverError> {
         // Never continues a tree from an earlier input: its names are relative to another folder.
         self.finish_tree();
         let name = slashed(folder);
+        let mut others = Vec::new();
         for Found { relative, size, skip } in found {
             let path = folder.join(&relative);
             let looked_at = match skip {
@@ -309,7 +311,7 @@ impl Discovery<'_> {
             };
             let (kind, detail) = match looked_at {
                 Ok((format, encoding)) if format != Format::Tree => {
-                    self.push_file(slashed(&path), path, size, format, encoding);
+                    others.push((path, size, format, encoding));
                     continue;
                 }
                 Ok(_) => (FileKind::Document, String::new()),
@@ -322,6 +324,9 @@ impl Discovery<'_> {
             tree.files.push(&relative, size, kind, &detail);
         }
         self.finish_tree();
+        for (path, size, format, encoding) in others {
+            self.push_file(slashed(&path), path, size, format, encoding);
+        }
         Ok(())
     }
 
