@@ -13,6 +13,7 @@ use onionskin::explain::{
 };
 use onionskin::scan::texts::{LostInput, TextsParams};
 use onionskin_core::{CollectionId, DocId, Recipe};
+use onionskin_extract::url::without_user;
 use onionskin_search::{BuildParams, Copies, Index, Query, Results, Role, SearchError, SearchParams};
 use onionskin_store::table::CopyKind;
 use onionskin_store::{Atlas, MemoryBudget};
@@ -211,7 +212,8 @@ impl Library {
         let mut alternates = Vec::new();
         for (doc, (why, resemblance, group)) in found {
             let url = self.index.page(doc)?.and_then(|page| page.url);
-            if let Some(url) = url.filter(|url| *url != normal) {
+            let url = url.map(|url| without_user(&url).into_owned());
+            if let Some(url) = url.filter(|url| *url != without_user(&normal)) {
                 alternates.push(Alternate { doc, url, why, resemblance, group });
             }
         }
