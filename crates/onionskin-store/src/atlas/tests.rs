@@ -184,6 +184,37 @@ fn an_open_atlas_compares_a_file_once() {
     assert!(matches!(atlas.links().unwrap_err(), AtlasError::Damaged { .. }));
 }
 
+/// What this process has written it need not read again, unless somebody has changed it.
+#[test]
+fn files_that_were_just_written_are_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let atlas = small_atlas(&dir.path().join("a"));
+    let entry = atlas.table(&TableName::Links).unwrap().files[0].clone();
+    let links = atlas.paths(&TableName::Links).unwrap().pop().unwrap();
+    // Whether a stage remembers a file that it has just written depends on the clock.
+    std::thread::sleep(std::time::Duration::from_millis(40));
+    written::remember(&links, entry.bytes, entry.xxh3);
+    let checked = || {
+        let atlas = Atlas::open(atlas.dir()).unwrap();
+        atlas.links().map(|_| atlas.checked_bytes())
+    };
+    assert_eq!(checked().unwrap(), 0);
+    let sound = fs::read(&links).unwrap();
+    let mut bytes = sound.clone();
+    bytes[30] ^= 1;
+    fs::write(&links, &bytes).unwrap();
+    assert!(matches!(checked().unwrap_err(), AtlasError::Damaged { .. }));
+    fs::write(&links, &sound).unwrap();
+    assert_eq!(checked().unwrap(), entry.bytes);
+    // Another checksum is another file, and one that was written this very moment is not known.
+    written::remember(&links, entry.bytes, entry.xxh3 ^ 1);
+    assert_eq!(checked().unwrap(), entry.bytes);
+    fs::write(&links, &sound).unwrap();
+    written::remember(&links, entry.bytes, entry.xxh3);
+    fs::write(&links, &bytes).unwrap();
+    assert!(matches!(checked().unwrap_err(), AtlasError::Damaged { .. }));
+}
+
 /// A server gives up a question whose files are large.
 #[test]
 fn comparing_a_file_can_be_stopped() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{
     JOURNAL_FILE, STAGING_DIR, StageKind, Staging, StagingError, part_name, part_path, resume, staged_name,
 };
-use crate::atlas::{self, Atlas, AtlasError};
+use crate::atlas::{self, Atlas, AtlasError, written};
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, TableEntry};
 use crate::schema::{Table, TableName};
@@ -67,6 +67,10 @@ impl Staging {
         let storage = std::sync::Arc::clone(&self.params.storage);
         atlas::write_manifest(storage.as_ref(), &self.dir, &manifest)?;
         self.clean_up()?;
+        let tables = self.params.tables.iter().filter_map(|table| manifest.tables.get(&table.name()));
+        for file in tables.flat_map(|table| &table.files) {
+            written::remember(&self.dir.join(&file.path), file.bytes, file.xxh3);
+        }
         Ok(Atlas::open_with(self.dir.clone(), storage)?)
     }
 
