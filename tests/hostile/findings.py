@@ -235,7 +235,7 @@ def changed_before_similar(bench):
             return
         webs.copy_tree(bench.folder / "atlas", bench.folder / "sound")
         found = json.loads(bench.must(search.replace("atlas", "sound")).stdout)
-        bench.expect(found["pairs"] == 1, f"the sound texts are {found['pairs']} pairs")
+        bench.expect(found["near_pairs"] == 1, f"the sound texts are {found['near_pairs']} pairs")
         path.write_text(changed)
         outcome = bench.run(search)
         bench.expect(
