@@ -1,5 +1,6 @@
 """Faults that were found by hand once, each as a case that fails where the fault is back."""
 
+import contextlib
 import csv
 import json
 import os
@@ -10,6 +11,7 @@ import pyarrow.parquet as pq
 
 from . import program, suite, webs
 from .payloads import page, response
+from .server import TOKEN, Server
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -53,6 +55,9 @@ def lost_catalogue(bench):
         "seen add-if-new index few.jsonl",
         "seen add index few.jsonl",
         "seen check index few.jsonl",
+        # A server makes an index where there is none.
+        "serve --seen index --listen 127.0.0.1:0",
+        "serve --seen index --seen-read-only --listen 127.0.0.1:0",
     ):
         folder = suite.empty(bench.folder)
         webs.make_index(bench.workshop, folder)
@@ -60,7 +65,7 @@ def lost_catalogue(bench):
         before = bench.must("seen check index all.jsonl --json").stdout
         (folder / "index/catalogue").unlink()
         names = sorted(path.name for path in (folder / "index").iterdir())
-        refused = bench.run(command)
+        refused = bench.run(command, timeout=20)
         bench.expect(refused.code == 2, f"`{refused.command()}` exits {refused.code}")
         left = sorted(path.name for path in (folder / "index").iterdir())
         bench.expect(set(names) <= set(left), f"`{refused.command()}` removes {set(names) - set(left)}")
@@ -95,29 +100,46 @@ def middle_of_the_log(bench):
 def vanished_input(bench):
     """An input that is gone while it is read ends the scan"""
     rows = "".join(webs.documents(1, 500)) * 60
-    count = rows.count("\n")
     for cut in ("unlinked", "truncated"):
         suite.empty(bench.folder)
         path = bench.write("in/a.jsonl", rows)
-        arguments = ["scan", "in/a.jsonl", "-o", "atlas", "--json", "--threads", "1", "--task-bytes", "65536"]
+        # A scan opens its inputs after it has looked at all of them, and waits at a pipe.
+        pipe = bench.folder / "pipe"
+        os.mkfifo(pipe)
+        sizes = ["--threads", "1", "--task-bytes", "65536"]
+        arguments = ["scan", "in/a.jsonl", "pipe", "-o", "atlas", "--json", *sizes]
         with program.Running(bench.workshop.binary, arguments, bench.folder) as running:
-            running.wait(0.15)
+            writer = opened(pipe, running)
+            if writer is None:
+                running.wait(5)
+                words = running.outcome().last_words()
+                bench.expect(False, f"{cut}: the scan does not open the pipe: {words}")
+                continue
             if cut == "unlinked":
                 path.unlink()
             else:
                 os.truncate(path, len(rows) // 3)
-            running.wait(120)
+            with contextlib.suppress(BrokenPipeError):
+                os.write(writer, b'{"text":"the last one"}\n')
+            os.close(writer)
+            bench.expect(running.wait(120), f"{cut}: no end within 120 s")
             outcome = running.outcome()
         bench.expect(not outcome.trouble(), f"{cut}: {outcome.trouble()}")
-        if outcome.code == 0:
-            told = json.loads(outcome.stdout)
-            bench.expect(
-                told["documents"] == count, f"{cut}: {told['documents']} of {count} documents, and exit 0"
-            )
-        else:
-            bench.expect(
-                "a.jsonl" in outcome.stderr, f"{cut}: does not name the file: {outcome.last_words()}"
-            )
+        bench.expect(outcome.code == 2, f"{cut}: exit {outcome.code}: {outcome.stdout[:300]}")
+        bench.expect("a.jsonl" in outcome.stderr, f"{cut}: does not name the file: {outcome.last_words()}")
+        bench.expect(not (bench.folder / "atlas/manifest.json").exists(), f"{cut}: the atlas is finished")
+
+
+def opened(pipe, running):
+    """A descriptor to write to a pipe, once the program reads from it; None if it ends or never does."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not running.ended():
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            # Nobody reads yet.
+            time.sleep(0.002)
+    return None
 
 
 def broken_row_group(bench):
@@ -196,6 +218,30 @@ def changed_input(bench):
         bench.expect(len(kept) == 50, f"{len(kept)} of 50 texts are left, and exit 0")
     else:
         bench.expect("in.jsonl" in outcome.stderr, f"does not name the input: {outcome.last_words()}")
+
+
+def changed_before_similar(bench):
+    """`similar` does not compare texts that the scan did not see"""
+    text = webs.words(bench.rng, 200)
+    other = webs.words(bench.rng, 400)[: len(text)].ljust(len(text), "x")
+    near = text.replace(text.split(" ")[100], "changed", 1)
+    rows = [json.dumps({"id": name, "text": words}) + "\n" for name, words in (("a", text), ("b", near))]
+    changed = rows[0] + json.dumps({"id": "b", "text": other[: len(near)].ljust(len(near), "x")}) + "\n"
+    for search in ("similar atlas --json", "similar atlas --exact --json"):
+        suite.empty(bench.folder)
+        path = bench.write("in.jsonl", "".join(rows))
+        bench.must("scan in.jsonl -o atlas -q")
+        if not bench.expect(len(changed) == path.stat().st_size, "the case changes the length"):
+            return
+        webs.copy_tree(bench.folder / "atlas", bench.folder / "sound")
+        found = json.loads(bench.must(search.replace("atlas", "sound")).stdout)
+        bench.expect(found["near_pairs"] == 1, f"the sound texts are {found['near_pairs']} pairs")
+        path.write_text(changed)
+        outcome = bench.run(search)
+        bench.expect(
+            outcome.code == 2 and "in.jsonl" in outcome.stderr,
+            f"`{outcome.command()}` exits {outcome.code}: {outcome.stdout[:300]} {outcome.last_words()}",
+        )
 
 
 def formulas(bench):
@@ -300,7 +346,8 @@ def many_links(bench):
 def escapes(bench):
     """Control and bidirectional characters never reach a terminal"""
     bench.write("in/a\x1b[31mred\x07.jsonl", '{"text": broken\n{"text":"sound"}\n')
-    title = "rtl \u202egnp.exe \x1b[2J \u2066hidden"
+    title = "rtl \u202egnp.exe \x1b[2J \u2066hidden \x9b31m\x7f"
+    bench.write("names.jsonl", json.dumps({"id": title, "text": webs.words(bench.rng, 60)}) + "\n")
     texts = webs.words(bench.rng, 60)
     records = [response(f"http://h{at}.org/x", f"<title>{title}</title><p>{texts}") for at in range(6)]
     bench.write("in/crawl.warc", b"".join(records))
@@ -309,12 +356,22 @@ def escapes(bench):
         "collections atlas --show --noise",
         "explain atlas 1 2",
         "explain atlas cluster:0",
+        "explain atlas 1 2 --json",
+        "explain atlas cluster:0 --json",
+        "collections atlas --show --noise --json --overwrite",
+        "avoid atlas --weak --noise --format json",
+        "seen add index names.jsonl --json",
+        "seen check index names.jsonl --json",
         "scan in/nothing\x1b[31m -o x",
     ):
         outcome = bench.run(line)
         said = outcome.stdout.decode(errors="replace") + outcome.stderr
-        raw = sorted({character for character in said if character in "\x1b\x07\u202e\u2066"})
+        raw = sorted({character for character in said if character in "\x1b\x07\x7f\x9b\u202e\u2066"})
         bench.expect(not raw, f"`{line!r}` prints {raw} raw")
+        bench.expect(outcome.stdout or outcome.code == 2, f"`{line!r}` prints nothing")
+    # The same value, spelled.
+    answers = [json.loads(line) for line in bench.run("seen check index names.jsonl --json").stdout.splitlines()]
+    bench.expect(answers[0]["name"] == title, f"the name is {answers[0]['name']!r}")
 
 
 def passwords(bench):
@@ -337,17 +394,27 @@ def passwords(bench):
     bench.write("crawl.warc", b"".join(records))
     bench.must("run crawl.warc -o atlas -q")
     bench.must("avoid atlas -o lists -q")
+    bench.must("dedup atlas -o kept --shards none -q")
     entries = json.loads((bench.folder / "lists/avoid.json").read_text())["entries"]
     bench.expect(entries, "the list is empty, so that this shows nothing")
     found = [
         str(path.relative_to(bench.folder))
-        for top in ("lists", "atlas/report")
+        for top in ("lists", "kept", "atlas/report")
         for path in (bench.folder / top).rglob("*")
         if path.is_file() and b"hunter2" in path.read_bytes()
     ]
     bench.expect(not found, f"a password is in {found}")
     outcome = bench.must("collections atlas --show --list 0")
     bench.expect(b"hunter2" not in outcome.stdout, "a password is printed")
+    dead = "http://mirror.com/p3.html"
+    for line in ("avoid alternate atlas", "avoid alternate --json atlas"):
+        outcome = bench.must(line, dead)
+        bench.expect(b"other.com/p3.html" in outcome.stdout, f"`{line}` does not name the alternate")
+        bench.expect(b"hunter2" not in outcome.stdout, f"a password is printed by `{line}`")
+    with Server(bench.workshop, bench.folder, "atlas") as server:
+        status, body = server.get(f"/api/v1/alternates?url={dead}", Authorization=f"Bearer {TOKEN}")
+        bench.expect(status == 200 and b"other.com/p3.html" in body, f"alternates: {status}, {body[:300]}")
+        bench.expect(b"hunter2" not in body, "a password is in the API's alternates")
 
 
 def least_memory(bench):
@@ -383,6 +450,7 @@ FINDINGS = [
     unreadable_file,
     links_out_of_a_folder,
     changed_input,
+    changed_before_similar,
     formulas,
     nul_bytes,
     unbalanced_quote,

@@ -17,6 +17,7 @@ class Kills(suite.Part):
     name = "kills"
     # Some kills come too late; so many cases have 300 that land.
     small, large, share = 7, 140, 3
+    promised = {"kills that landed": 300}
 
     def prepare(self):
         self.sound = self.workshop.folder / "sound"

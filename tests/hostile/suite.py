@@ -41,6 +41,8 @@ class Part:
     # Cases of the small run; and those that a large run has at least.
     small = 0
     large = 0
+    # What a large run has done at least, by what the report calls it.
+    promised = {}
     # A part that ends when its cases are done, however much time is left.
     finite = False
     # Cases of a part that measures time run one after the other.
@@ -172,8 +174,24 @@ def run_part(part, *, cases, seconds=None, jobs=2, only=None, told=say):
     return result
 
 
-def report(results, seed, told=say):
-    """Prints counts for each part and every failure with the command that repeats it."""
+def shortfalls(result):
+    """What a large run was to do in a part and did not."""
+    part = result.part
+    wanted = {"cases": part.large, **part.promised}
+    done = result.counts | {"cases": result.cases}
+    return [
+        f"{part.name}: {done.get(what, 0):,} {what}, where a large run has {least:,}"
+        for what, least in wanted.items()
+        if done.get(what, 0) < least
+    ]
+
+
+def report(results, seed, told=say, whole=False):
+    """Prints counts for each part and every failure with the command that repeats it.
+
+    A whole run was asked for all its aims. One that ended before, because its time was over, has
+    not passed.
+    """
     told("")
     told(f"{'part':<10} {'cases':>7} {'aim':>7} {'failed':>7} {'seconds':>8}  done")
     for result in results:
@@ -182,10 +200,17 @@ def report(results, seed, told=say):
         told(
             f"{result.part.name:<10} {result.cases:>7,} {aim:>7,} {len(result.failed):>7,} {result.seconds:>8.0f}  {done}"
         )
+    short = [line for result in results for line in shortfalls(result)] if whole else []
+    for line in short:
+        told(f"\n{line}")
+    if short:
+        told("    the time was not enough: give more --minutes")
     failed = sum(len(result.failed) for result in results)
-    if not failed:
+    if not failed and not short:
         told(f"\nno failure (seed {seed})")
         return True
+    if not failed:
+        return False
     told(f"\n{failed:,} failures:")
     for result in results:
         size = "" if result.part.workshop.is_large else " --small"

@@ -23,6 +23,7 @@ class Requests(suite.Part):
     name = "requests"
     # Two rounds of all attacks are more than 5,000 requests.
     small, large, share = len(attacks.ATTACKS) + 3, 2 * (len(attacks.ATTACKS) + 3), 2
+    promised = {"requests": 5_000}
     parallel = False
 
     def prepare(self):

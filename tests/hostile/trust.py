@@ -1,4 +1,4 @@
-"""Ten ways to have a famous site put on an avoid list by copying it."""
+"""Eleven ways to have a famous site put on an avoid list by copying it."""
 
 import json
 
@@ -122,6 +122,12 @@ def known_in_part(web):
     web.site(f"{ATTACKER}/", 10, texts=texts, date=NEW)
 
 
+def crawled_first(web):
+    """Nothing links to either, and the copy was fetched years before the original."""
+    texts = web.site(f"{ATTACKER}/", 30, date=OLD)
+    web.site(f"{FAMOUS}/", 30, texts=texts, date=NEW)
+
+
 ARRANGEMENTS = [
     honest,
     one_farm,
@@ -133,6 +139,7 @@ ARRANGEMENTS = [
     tie,
     one_vote,
     known_in_part,
+    crawled_first,
 ]
 
 

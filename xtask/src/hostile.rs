@@ -51,7 +51,7 @@ fn built(small: bool) -> anyhow::Result<PathBuf> {
 
 /// AddressSanitizer over the tests of `onionskin-core`, which has the kernels for vector registers.
 /// Miri would run their portable twins only: it reports a processor without the instructions.
-fn sanitizer() -> anyhow::Result<()> {
+pub(crate) fn sanitizer() -> anyhow::Result<()> {
     let triple = crate::fuzz::host_triple()?;
     // An explicit target keeps the flag away from build scripts and macros.
     step(

@@ -70,6 +70,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         command(&interpreter, &["-m", "pytest", "-q", "tests/python"]).env("ONIONSKIN", &binary),
     )?;
     hostile::test(&interpreter, &binary)?;
+    hostile::sanitizer()?;
     package::test(&binary)?;
     package::spark(&binary)?;
     browser(&binary)?;

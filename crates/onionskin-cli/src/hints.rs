@@ -74,6 +74,9 @@ fn of_reading(error: &(dyn Error + 'static)) -> Option<String> {
         Some(StagingError::AlreadyFinished { stage, .. }) if *stage == StageName::Scan => {
             return said("use another folder, or --overwrite");
         }
+        Some(StagingError::NoManifest { .. }) => {
+            return said("put manifest.json back from a copy, use another folder, or --overwrite");
+        }
         Some(StagingError::OtherJob { stage, .. }) if *stage == StageName::Scan => {
             return said("run that job again to finish it, or --overwrite");
         }

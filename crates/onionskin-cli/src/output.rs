@@ -1,14 +1,16 @@
 //! Numbers and tables for people, objects for programs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
 
 use comfy_table::presets::UTF8_FULL_CONDENSED;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
-use onionskin_core::format::shown_lines;
 pub(crate) use onionskin_core::format::{bytes, grouped, percent, seconds, shown};
+use onionskin_core::format::{shown_lines, steers};
 use serde::Serialize;
+use serde_json::ser::Formatter;
 
 use crate::args::Global;
 
@@ -51,9 +53,46 @@ impl fmt::Display for Counts {
     }
 }
 
+/// JSON in which no word from outside steers a terminal: control and bidirectional characters are
+/// spelled, as in `\u202e`, which is the same value. [`serde_json`] spells those below a space.
+pub(crate) fn write_json<T: Serialize>(out: impl Write, value: &T) -> serde_json::Result<()> {
+    value.serialize(&mut serde_json::Serializer::with_formatter(out, Harmless))
+}
+
+struct Harmless;
+
+impl Formatter for Harmless {
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, out: &mut W, text: &str) -> io::Result<()> {
+        out.write_all(harmless_json(text).as_bytes())
+    }
+}
+
+/// The same of JSON text. What steers a terminal can be in strings only, or is white space.
+pub(crate) fn harmless_json(text: &str) -> Cow<'_, str> {
+    // White space of JSON stays. There is none unspelled in a string.
+    let is_spelled = |c: char| steers(c) && !matches!(c, '\n' | '\r' | '\t');
+    // Most of what is printed is ASCII, and quickly known to be.
+    if (text.is_ascii() && !text.contains('\x7f')) || !text.contains(is_spelled) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_spelled(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = fmt::Write::write_fmt(&mut out, format_args!("\\u{unit:04x}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// One object on a line of stdout.
 pub(crate) fn print_json<T: Serialize>(value: &T) -> anyhow::Result<()> {
-    let mut line = serde_json::to_vec(value)?;
+    let mut line = Vec::with_capacity(128);
+    write_json(&mut line, value)?;
     line.push(b'\n');
     std::io::stdout().lock().write_all(&line)?;
     Ok(())
@@ -119,4 +158,27 @@ impl Write for ShownStderr {
 #[expect(clippy::print_stderr, reason = "the one place for remarks")]
 pub(crate) fn tell(text: &str) {
     eprintln!("{}", shown_lines(text));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A title with U+202E or U+009B steered the terminal that JSON was printed to.
+    #[test]
+    fn json_is_harmless_and_the_same_value() {
+        let words =
+            "rtl \u{202e}gnp.exe \u{9b}2J \u{7f} \u{1b}[31m \u{2066} \u{feff} \"\\\n é 東京 \u{1f600}";
+        let value = serde_json::json!({ words: [words, "plain", 1.5, null] });
+        let mut line = Vec::new();
+        write_json(&mut line, &value).unwrap();
+        let line = String::from_utf8(line).unwrap();
+        assert!(!line.contains(steers), "{line:?}");
+        assert!(line.contains("rtl \\u202egnp.exe \\u009b2J \\u007f \\u001b[31m"), "{line}");
+        assert!(line.contains("é 東京 \u{1f600}"), "{line}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&line).unwrap(), value);
+        let pretty = format!("{value:#}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&harmless_json(&pretty)).unwrap(), value);
+        assert!(!harmless_json(&pretty).contains(|c| c != '\n' && steers(c)));
+    }
 }

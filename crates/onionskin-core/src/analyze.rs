@@ -244,6 +244,31 @@ impl Analyzer {
     }
 }
 
+/// Makes the fingerprints of whole texts as an [`Analyzer`] does, and nothing else.
+pub struct TextFingerprinter {
+    rabin: Rabin,
+    words: Tokenizer,
+    tokens: Tokens,
+}
+
+impl TextFingerprinter {
+    /// For the tokens and the fingerprints of a recipe.
+    pub fn new(recipe: &Recipe) -> TextFingerprinter {
+        TextFingerprinter {
+            rabin: Rabin::new(Purpose::Chunks, recipe.width()),
+            words: Tokenizer::new(Unit::Word, recipe.form(), recipe.width()).without_lines(),
+            tokens: Tokens::default(),
+        }
+    }
+
+    /// The fingerprint of a canonical text; `None` for an empty one.
+    pub fn text_fp(&mut self, text: &str) -> Option<Fingerprint> {
+        self.words.tokenize(text, &mut self.tokens);
+        let words = self.tokens.remainders();
+        (!words.is_empty()).then(|| Fingerprint(self.rabin.sequence(words)))
+    }
+}
+
 /// How much there is of a text, at the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TextCounts {

@@ -40,7 +40,7 @@ pub mod token;
 pub mod unicode;
 mod union_find;
 
-pub use analyze::{Analysis, Analyzer};
+pub use analyze::{Analysis, Analyzer, TextFingerprinter};
 pub use chunk::Chunking;
 pub use feature::FeatureFilter;
 pub use id::{

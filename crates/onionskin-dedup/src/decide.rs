@@ -16,6 +16,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use onionskin_core::{ClusterId, DocId};
@@ -280,45 +281,90 @@ pub(super) fn gather<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     Ok(Gathered { entries, names: names_path, spilled_bytes })
 }
 
-/// What happens to a document of a cluster, found by its offset in its input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What is known of a document that is found by its offset in its input.
+pub(super) trait Placed: Record {
+    fn offset(&self) -> u64;
+}
+
+/// What happens to a document of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Verdict {
     pub offset: u64,
     pub is_removed: bool,
-    /// The fingerprint of its text; `None` when it has no words.
-    pub text_fp: Option<u64>,
     pub entry: Entry,
 }
 
-const VERDICT_BYTES: usize = 18 + Entry::BYTES;
+impl Record for Verdict {
+    const BYTES: usize = 9 + Entry::BYTES;
 
-/// Verdicts on their way to those who copy the inputs: all of them in one file, those of an input
-/// in one stretch of it.
-pub(super) struct VerdictWriter {
-    output: BufWriter<File>,
-    /// For each input the first of its verdicts, and how many it has.
-    stretches: Vec<(u64, u64)>,
-    count: u64,
-}
-
-impl VerdictWriter {
-    pub fn create(path: &Path, inputs: usize) -> io::Result<VerdictWriter> {
-        Ok(VerdictWriter {
-            output: BufWriter::new(File::create_new(path)?),
-            stretches: vec![(0, 0); inputs],
-            count: 0,
-        })
+    fn put(&self, out: &mut [u8]) {
+        self.offset.put(&mut out[..8]);
+        out[8] = u8::from(self.is_removed);
+        self.entry.put(&mut out[9..]);
     }
 
-    pub fn push(&mut self, input: u32, verdict: &Verdict) -> io::Result<()> {
-        let mut bytes = [0; VERDICT_BYTES];
-        bytes[..8].copy_from_slice(&verdict.offset.to_le_bytes());
-        bytes[8] = u8::from(verdict.is_removed);
-        bytes[9] = u8::from(verdict.text_fp.is_some());
-        bytes[10..18].copy_from_slice(&verdict.text_fp.unwrap_or(0).to_le_bytes());
-        verdict.entry.put(&mut bytes[18..]);
-        self.output.write_all(&bytes)?;
-        let stretch = &mut self.stretches[input as usize];
+    fn get(bytes: &[u8]) -> Verdict {
+        let (offset, entry) = (u64::get(&bytes[..8]), Entry::get(&bytes[9..]));
+        Verdict { offset, is_removed: bytes[8] != 0, entry }
+    }
+}
+
+impl Placed for Verdict {
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
+/// A document that its input must still have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Scanned {
+    pub offset: u64,
+    /// The fingerprint of its text; `None` when it has no words.
+    pub text_fp: Option<u64>,
+}
+
+impl Record for Scanned {
+    const BYTES: usize = 17;
+
+    fn put(&self, out: &mut [u8]) {
+        self.offset.put(&mut out[..8]);
+        out[8] = u8::from(self.text_fp.is_some());
+        self.text_fp.unwrap_or(0).put(&mut out[9..]);
+    }
+
+    fn get(bytes: &[u8]) -> Scanned {
+        let text_fp = (bytes[8] != 0).then(|| u64::get(&bytes[9..]));
+        Scanned { offset: u64::get(&bytes[..8]), text_fp }
+    }
+}
+
+impl Placed for Scanned {
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+}
+
+/// Records on their way to those who copy the inputs: all of them in one file, those of an input in
+/// one stretch of it.
+pub(super) struct StretchesWriter<R> {
+    output: BufWriter<File>,
+    made: Stretches<R>,
+    count: u64,
+    scratch: Vec<u8>,
+}
+
+impl<R: Placed> StretchesWriter<R> {
+    pub fn create(path: PathBuf, inputs: usize) -> Result<StretchesWriter<R>, IoError> {
+        let file = File::create_new(&path).map_err(|e| IoError::new("creating", &path, e))?;
+        let made = Stretches { path, each: vec![(0, 0); inputs], of: PhantomData };
+        Ok(StretchesWriter { output: BufWriter::new(file), made, count: 0, scratch: vec![0; R::BYTES] })
+    }
+
+    pub fn push(&mut self, input: u32, record: &R) -> Result<(), IoError> {
+        record.put(&mut self.scratch);
+        let written = self.output.write_all(&self.scratch);
+        written.map_err(|e| IoError::new("writing", &self.made.path, e))?;
+        let stretch = &mut self.made.each[input as usize];
         if stretch.1 == 0 {
             stretch.0 = self.count;
         }
@@ -327,39 +373,58 @@ impl VerdictWriter {
         Ok(())
     }
 
-    pub fn finish(self) -> io::Result<Vec<(u64, u64)>> {
-        self.output.into_inner().map_err(io::IntoInnerError::into_error)?;
-        Ok(self.stretches)
+    pub fn finish(self) -> Result<Stretches<R>, IoError> {
+        let flushed = self.output.into_inner().map_err(io::IntoInnerError::into_error);
+        flushed.map_err(|e| IoError::new("writing", &self.made.path, e))?;
+        Ok(self.made)
     }
 }
 
-/// The verdicts on one input, in order.
-pub(super) struct Verdicts {
+/// Where the records of each input are.
+pub(super) struct Stretches<R> {
+    path: PathBuf,
+    /// For each input the first of its records, and how many it has.
+    each: Vec<(u64, u64)>,
+    of: PhantomData<fn() -> R>,
+}
+
+impl<R: Placed> Stretches<R> {
+    pub fn open(&self, input: usize) -> Result<Stretch<R>, IoError> {
+        let (first, left) = self.each.get(input).copied().unwrap_or_default();
+        let open = || {
+            let mut input = BufReader::with_capacity(64 << 10, File::open(&self.path)?);
+            input.seek(SeekFrom::Start(first * R::BYTES as u64))?;
+            let mut stretch = Stretch { input, left, ahead: None, scratch: vec![0; R::BYTES] };
+            stretch.advance()?;
+            Ok(stretch)
+        };
+        open().map_err(|e| IoError::new("reading", &self.path, e))
+    }
+}
+
+/// The records of one input, in order.
+pub(super) struct Stretch<R> {
     input: BufReader<File>,
     left: u64,
-    ahead: Option<Verdict>,
+    ahead: Option<R>,
+    scratch: Vec<u8>,
 }
 
-impl Verdicts {
-    pub fn open(path: &Path, (first, count): (u64, u64)) -> io::Result<Verdicts> {
-        let mut input = BufReader::with_capacity(64 << 10, File::open(path)?);
-        input.seek(SeekFrom::Start(first * VERDICT_BYTES as u64))?;
-        let mut verdicts = Verdicts { input, left: count, ahead: None };
-        verdicts.advance()?;
-        Ok(verdicts)
-    }
+/// The verdicts on one input.
+pub(super) type Verdicts = Stretch<Verdict>;
 
-    /// The next verdict, which stays.
-    pub fn peek(&self) -> Option<&Verdict> {
+impl<R: Placed> Stretch<R> {
+    /// The next record, which stays.
+    pub fn peek(&self) -> Option<&R> {
         self.ahead.as_ref()
     }
 
-    /// Takes the next verdict if it is on what is at this offset.
-    pub fn take_at(&mut self, offset: u64) -> io::Result<Option<Verdict>> {
+    /// Takes the next record if it is on what is at this offset.
+    pub fn take_at(&mut self, offset: u64) -> io::Result<Option<R>> {
         match self.ahead {
-            Some(verdict) if verdict.offset == offset => {
+            Some(record) if record.offset() == offset => {
                 self.advance()?;
-                Ok(Some(verdict))
+                Ok(Some(record))
             }
             _ => Ok(None),
         }
@@ -369,12 +434,8 @@ impl Verdicts {
         self.ahead = None;
         if self.left > 0 {
             self.left -= 1;
-            let mut bytes = [0; VERDICT_BYTES];
-            self.input.read_exact(&mut bytes)?;
-            let offset = u64::get(&bytes[..8]);
-            let text_fp = (bytes[9] != 0).then(|| u64::get(&bytes[10..18]));
-            let entry = Entry::get(&bytes[18..]);
-            self.ahead = Some(Verdict { offset, is_removed: bytes[8] != 0, text_fp, entry });
+            self.input.read_exact(&mut self.scratch)?;
+            self.ahead = Some(R::get(&self.scratch));
         }
         Ok(())
     }

@@ -60,7 +60,7 @@ use onionskin_store::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use decide::{Verdict, VerdictWriter, Walk, gather};
+use decide::{Scanned, Stretches, StretchesWriter, Verdict, Walk, gather};
 use memberships::SortDir;
 use names::{Names, REVISIT};
 use onionskin_scan::inputs;
@@ -290,6 +290,9 @@ pub struct DedupSummary {
     pub metadata: u64,
     /// Copies that stay as they are because their file is damaged there.
     pub untouched: u64,
+    /// Documents of no cluster that were copied without a comparison with the scan: those of inputs
+    /// that nobody has written to since, as far as the system knows.
+    pub unchecked: u64,
     /// Inputs whose compressed stream is damaged; the copy ends where they do.
     pub damaged: Vec<DamagedInput>,
     /// Inputs that nothing was written of beside the lists, by format.
@@ -557,7 +560,7 @@ fn run<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         let work = Scratch::new()?;
         progress.event(Event::Step { name: "deciding" });
         let decided =
-            decide(&atlas, memberships, duplicates, params, &work.0, &mut (io::sink(), io::sink()))?;
+            decide(&atlas, memberships, duplicates, (params, &plan), &work.0, &mut (io::sink(), io::sink()))?;
         let mut summary = decided.summary;
         summary.left_out = plan.left_out;
         (summary.atlas, summary.dry_run) = (params.atlas.clone(), true);
@@ -580,7 +583,7 @@ fn run<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         Ok(BufWriter::with_capacity(128 << 10, file))
     };
     let mut lists = (create(KEPT)?, create(REMOVED)?);
-    let decided = decide(&atlas, memberships, duplicates, params, &output.work_dir(), &mut lists)?;
+    let decided = decide(&atlas, memberships, duplicates, (params, &plan), &output.work_dir(), &mut lists)?;
     for (name, list) in [(KEPT, lists.0), (REMOVED, lists.1)] {
         output::finish_file(list).map_err(|e| IoError::new("writing", params.output.join(name), e))?;
     }
@@ -600,7 +603,7 @@ fn run<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         recipe: &recipe,
         paths: &paths,
         verdicts: &decided.verdicts,
-        stretches: &decided.stretches,
+        scanned: &decided.scanned,
         names: &decided.names,
         dolma: params.dolma.as_deref(),
         copied: &copied,
@@ -627,8 +630,8 @@ fn run<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
 /// What was decided, and where it lies.
 struct Decided {
     summary: DedupSummary,
-    verdicts: PathBuf,
-    stretches: Vec<(u64, u64)>,
+    verdicts: Stretches<Verdict>,
+    scanned: Stretches<Scanned>,
     names: PathBuf,
 }
 
@@ -637,16 +640,17 @@ fn decide<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     atlas: &Atlas,
     memberships: impl IntoIterator<Item = Result<Membership, E>>,
     duplicates: Duplicates,
-    params: &DedupParams,
+    (params, plan): (&DedupParams, &Plan),
     work_dir: &Path,
     (kept_list, removed_list): &mut (impl Write, impl Write),
 ) -> Result<Decided, DedupError> {
     let gathered = gather(atlas, memberships.into_iter(), params.memory, work_dir)?;
+    let copied = plan.copied(atlas)?;
     let mut summary = DedupSummary { spilled_bytes: gathered.spilled_bytes, ..DedupSummary::default() };
-    let verdicts = work_dir.join("verdicts");
-    let writing = |e| IoError::new("writing", &verdicts, e);
     let listing = |e| IoError::new("writing the lists in", &params.output, e);
-    let mut writer = VerdictWriter::create(&verdicts, atlas.manifest().inputs.len()).map_err(writing)?;
+    let inputs = atlas.manifest().inputs.len();
+    let mut verdicts = StretchesWriter::create(work_dir.join("verdicts"), inputs)?;
+    let mut scanned = StretchesWriter::create(work_dir.join("scanned"), inputs)?;
     let mut names = Names::open(&gathered.names).map_err(|e| IoError::new("reading", &gathered.names, e))?;
     let mut entries = gathered.entries;
     let mut ahead = entries.next().transpose()?;
@@ -679,8 +683,13 @@ fn decide<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
                     lists::removed(removed_list, &row, entry, &kept).map_err(listing)?;
                 }
             }
-            let verdict = Verdict { offset: row.offset, is_removed, text_fp: row.text_fp, entry: *entry };
-            writer.push(input, &verdict).map_err(writing)?;
+            verdicts.push(input, &Verdict { offset: row.offset, is_removed, entry: *entry })?;
+        }
+        let is_modified = copied.get(input as usize).copied().flatten();
+        if entry.is_some() || is_modified == Some(true) {
+            scanned.push(input, &Scanned { offset: row.offset, text_fp: row.text_fp })?;
+        } else {
+            summary.unchecked += u64::from(is_modified == Some(false));
         }
         if !is_removed {
             summary.kept.add(&row);
@@ -690,8 +699,8 @@ fn decide<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     if let Some(entry) = ahead {
         return Err(DedupError::UnknownDocument { doc: entry.doc });
     }
-    let stretches = writer.finish().map_err(writing)?;
-    Ok(Decided { summary, verdicts, stretches, names: gathered.names })
+    let (verdicts, scanned) = (verdicts.finish()?, scanned.finish()?);
+    Ok(Decided { summary, verdicts, scanned, names: gathered.names })
 }
 
 fn note(summary: &mut DedupSummary, job: &Job, report: &CopyReport) {

@@ -1,8 +1,11 @@
-//! The lists of kept and removed documents, one JSON object a line.
+//! The lists of kept and removed documents, one JSON object a line. Lists are passed on, so URLs
+//! are without user names and passwords. An id is what its owner matches by, and stays as it is.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use onionskin_core::{ClusterId, DocId};
+use onionskin_extract::url::without_user;
 use onionskin_store::table::{CopyKind, DocumentRow};
 use serde::Serialize;
 
@@ -14,14 +17,15 @@ use super::names::Kept;
 struct Document<'a> {
     doc: DocId,
     id: Option<&'a str>,
-    url: Option<&'a str>,
+    url: Option<Cow<'a, str>>,
     source: &'a str,
     offset: u64,
 }
 
 impl<'a> Document<'a> {
     fn of(row: &DocumentRow<'a>) -> Document<'a> {
-        Document { doc: row.doc, id: row.id, url: row.url, source: row.source, offset: row.offset }
+        let url = row.url.map(without_user);
+        Document { doc: row.doc, id: row.id, url, source: row.source, offset: row.offset }
     }
 }
 
@@ -48,7 +52,7 @@ struct RemovedLine<'a> {
     kind: &'static str,
     kept_doc: DocId,
     kept_id: Option<&'a str>,
-    kept_url: Option<&'a str>,
+    kept_url: Option<Cow<'a, str>>,
     same_site: bool,
     resemblance: f64,
     /// There when a pair row says so.
@@ -90,7 +94,7 @@ pub(super) fn removed(
             kind: entry.kind().as_str(),
             kept_doc: kept.doc,
             kept_id: kept.id.as_deref(),
-            kept_url: kept.url.as_deref(),
+            kept_url: kept.url.as_deref().map(without_user),
             same_site: same_site(row, kept),
             resemblance: entry.resemblance(),
             containment: evidence.map(|evidence| evidence.containment),
@@ -109,6 +113,7 @@ pub(super) fn same_site(row: &DocumentRow<'_>, kept: &Kept) -> bool {
 /// Why a document is removed, in words.
 fn reason(row: &DocumentRow<'_>, entry: &Entry, kept: &Kept) -> String {
     let name = kept.name();
+    let name = without_user(&name);
     match entry.kind() {
         CopyKind::Exact => match (row.payload_sha1, kept.payload_sha1) {
             (Some(payload), Some(other)) if payload == other => format!("the same payload as {name}"),

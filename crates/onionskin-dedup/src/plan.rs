@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use onionskin_corpus::{Encoding, Format, Options, Source};
 use onionskin_store::manifest::{InputEntry, Manifest};
+use onionskin_store::{Atlas, TableName};
 
 use super::output::{ATTRIBUTES, SHARDS};
 use super::{Copying, DedupError, DedupParams};
@@ -182,6 +183,25 @@ fn attributes_path(name: &[&str], common: usize, attribute: &str) -> String {
             parts.join("/")
         }
         None => format!("{ATTRIBUTES}/{attribute}/{}", below.join("/")),
+    }
+}
+
+impl Plan {
+    /// For each input: `None` if it is not copied, else whether somebody has written to it since
+    /// the scan. A scan writes its first documents before it has read all its inputs, so what was
+    /// written to before these is what the scan has read.
+    pub fn copied(&self, atlas: &Atlas) -> Result<Vec<Option<bool>>, DedupError> {
+        let modified = |path: &Path| fs::metadata(path).and_then(|found| found.modified()).ok();
+        let tables = atlas.paths(&TableName::Documents)?;
+        let scanned = tables.iter().map(|path| modified(path)).collect::<Option<Vec<_>>>();
+        let scanned = scanned.and_then(|times| times.into_iter().min());
+        let mut copied = vec![None; atlas.manifest().inputs.len()];
+        for job in &self.jobs {
+            // Where the system does not know, it may have been.
+            let before = scanned.zip(modified(&job.path)).is_some_and(|(scanned, written)| written < scanned);
+            copied[job.input] = Some(!before);
+        }
+        Ok(copied)
     }
 }
 

@@ -11,7 +11,7 @@ use onionskin_core::Recipe;
 use onionskin_corpus::Options;
 use onionskin_store::{IoError, cancel};
 
-use super::decide::Verdicts;
+use super::decide::{Scanned, Stretches, Verdict, Verdicts};
 use super::names::Names;
 use super::output::{Encoded, Output};
 use super::plan::{Job, Kind, Plan, What};
@@ -28,8 +28,9 @@ pub(super) struct Context<'a> {
     pub recipe: &'a Recipe,
     /// Every input of the atlas: where it is now, if it is copied too.
     pub paths: &'a [Option<std::path::PathBuf>],
-    pub verdicts: &'a Path,
-    pub stretches: &'a [(u64, u64)],
+    pub verdicts: &'a Stretches<Verdict>,
+    /// The documents that an input is checked for before it is copied.
+    pub scanned: &'a Stretches<Scanned>,
     pub names: &'a Path,
     pub dolma: Option<&'a str>,
     /// Bytes of input that were read so far.
@@ -38,8 +39,7 @@ pub(super) struct Context<'a> {
 
 impl Context<'_> {
     pub fn verdicts(&self, job: &Job) -> Result<Verdicts, DedupError> {
-        let stretch = self.stretches.get(job.input).copied().unwrap_or_default();
-        Ok(Verdicts::open(self.verdicts, stretch).map_err(|e| IoError::new("reading", self.verdicts, e))?)
+        Ok(self.verdicts.open(job.input)?)
     }
 
     pub fn names(&self) -> Result<Names, DedupError> {

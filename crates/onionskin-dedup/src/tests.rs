@@ -166,6 +166,30 @@ fn inputs_that_changed_are_named() {
     );
 }
 
+/// It was copied without a word, whatever it was now.
+#[test]
+fn a_changed_document_of_no_cluster_is_found() {
+    use std::time::{Duration, SystemTime};
+    let bench = Bench::new();
+    let input = bench.write("in/a.jsonl", LINES);
+    bench.scan(|_| {});
+    bench.clusters(&[exact(0, &[1, 2])], &[], "centred");
+    let written = |text: &str, time: SystemTime| {
+        fs::write(&input, text).unwrap();
+        fs::File::options().append(true).open(&input).unwrap().set_modified(time).unwrap();
+        bench.clear();
+        bench.dedup(|_| {})
+    };
+    let (before, after) = (SystemTime::UNIX_EPOCH, SystemTime::now() + Duration::from_secs(9));
+    let changed = LINES.replace("something else again", "something odd, again");
+    assert_eq!(changed.len(), LINES.len());
+    let error = written(&changed, after).unwrap_err().to_string();
+    assert!(error.contains("a.jsonl, byte ") && error.contains("not the document"), "{error}");
+    // Another time alone is no error, and a file of before the scan is not read again.
+    assert_eq!(written(LINES, after).unwrap().unchecked, 0);
+    assert_eq!(written(&changed, before).unwrap().unchecked, 2);
+}
+
 #[test]
 fn inputs_that_are_not_copied_need_not_be_there() {
     let bench = roses();

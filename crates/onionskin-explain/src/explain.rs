@@ -343,39 +343,44 @@ pub struct Texts {
 
 /// Explains two documents.
 pub fn explain(params: &ExplainParams) -> Result<Explanation, ExplainError> {
-    let atlas = Atlas::open(&params.atlas)?;
+    explain_in(&Atlas::open(&params.atlas)?, params)
+}
+
+/// The same, in an atlas that is open already; the folder in `params` is not looked at. An atlas
+/// that is opened for each question compares every file that it reads with its checksum each time.
+pub fn explain_in(atlas: &Atlas, params: &ExplainParams) -> Result<Explanation, ExplainError> {
     let recipe: Recipe = atlas.manifest().recipe.parse()?;
-    let found = find::find_documents(&atlas, &[params.a.clone(), params.b.clone()])?;
-    let facts = |(doc, same_name): (DocId, u64)| document_facts(&atlas, doc, same_name);
+    let found = find::find_documents(atlas, &[params.a.clone(), params.b.clone()])?;
+    let facts = |(doc, same_name): (DocId, u64)| document_facts(atlas, doc, same_name);
     let [a, b] = [facts(found[0])?, facts(found[1])?];
 
     let docs = [a.doc, b.doc];
     let allowed = params.limits.map_or(Ok(()), |limits| limits.allow([&a, &b]));
     // Chunks of a text are as many as its words.
     let mut overlaps = match allowed {
-        Ok(()) => numbers::overlaps(&atlas, &recipe, docs)?,
+        Ok(()) => numbers::overlaps(atlas, &recipe, docs)?,
         Err(_) => Vec::new(),
     };
-    let texts = allowed.and_then(|()| read_texts(params, &atlas, &recipe, [&a, &b]));
+    let texts = allowed.and_then(|()| read_texts(params, atlas, &recipe, [&a, &b]));
     cancel::check()?;
     if let Ok(texts) = &texts {
         let Comparison { text_a, text_b, .. } = &texts.comparison;
-        overlaps.extend(numbers::overlaps_of_texts(&atlas, &recipe, text_a, text_b)?);
+        overlaps.extend(numbers::overlaps_of_texts(atlas, &recipe, text_a, text_b)?);
     }
     overlaps.sort_by_key(|overlap| !overlap.is_main);
     Ok(Explanation {
         recipe: recipe.to_string(),
         overlaps,
-        sketch: numbers::sketches(&atlas, &recipe, docs)?,
-        features: numbers::features(&atlas, &recipe, docs)?,
+        sketch: numbers::sketches(atlas, &recipe, docs)?,
+        features: numbers::features(atlas, &recipe, docs)?,
         payload_equal: payload_equal(&a, &b, &texts),
         text_equal: a.text_fp.zip(b.text_fp).map(|(a, b)| a == b),
         same_site: a.site.zip(b.site).map(|(a, b)| a == b),
         same_domain: a.domain.as_ref().zip(b.domain.as_ref()).map(|(a, b)| a == b),
         has_pairs: atlas.has(&TableName::Pairs),
-        pair: numbers::pair(&atlas, docs)?,
+        pair: numbers::pair(atlas, docs)?,
         has_clusters: atlas.has(&TableName::Clusters),
-        clusters: numbers::clusters(&atlas, docs)?,
+        clusters: numbers::clusters(atlas, docs)?,
         texts,
         a,
         b,

@@ -5,4 +5,4 @@ pub mod evaluate;
 pub mod explain;
 
 pub use evaluate::{EvaluateError, EvaluateParams, Evaluation, evaluate};
-pub use explain::{ExplainError, ExplainParams, Explanation, explain};
+pub use explain::{ExplainError, ExplainParams, Explanation, explain, explain_in};

@@ -15,7 +15,9 @@
 //!    has. Domains that host any replica of the collection have none, the replica's own included.
 //!    Replicas with [`LEAD`] votes fewer than the first are out.
 //! 3. *Fetched first.* The median page was fetched [`CLEARLY_EARLIER`] before those of the others,
-//!    and no other has more votes. Less says only in which order a crawl went through the web.
+//!    at least one domain links to it, and no other has more votes. Less says only in which order a
+//!    crawl went through the web: a copy that nothing links to may have been crawled years before
+//!    the original.
 //!
 //! What is left is chosen by reasons that say nothing of who copied whom. They are
 //! [weak](PrincipalReason::is_weak): nothing is left out of a crawl because of them.
@@ -294,9 +296,10 @@ fn decide(all: &[Candidate<'_>]) -> (usize, Chosen) {
         choice.keep(Reason::Links, |candidate| candidate.votes + LEAD > most);
     }
     if let Some(first) = clearly_earlier(&choice) {
-        choice.keep(Reason::FetchedFirst, |candidate| {
-            candidate.fetched.is_some_and(|time| time < first + CLEARLY_EARLIER)
-        });
+        let is_first =
+            |candidate: &Candidate<'_>| candidate.fetched.is_some_and(|time| time < first + CLEARLY_EARLIER);
+        let is_linked = choice.get().any(|candidate| is_first(candidate) && candidate.votes > 0);
+        choice.keep(if is_linked { Reason::FetchedFirst } else { Reason::FetchedEarlier }, is_first);
     }
     choice.keep(Reason::FewLinks, |candidate| candidate.votes > 0);
     let fullest = choice.get().map(|candidate| candidate.pages).max().unwrap_or(0);
@@ -361,10 +364,17 @@ fn words(all: &[Candidate<'_>], at: usize, reason: PrincipalReason) -> String {
             }
             text
         }
-        Reason::FetchedFirst => {
+        Reason::FetchedFirst | Reason::FetchedEarlier => {
             let next = others().filter_map(|candidate| candidate.fetched).min();
-            let days = next.zip(chosen.fetched).map_or(0, |(next, time)| next.saturating_sub(time) / DAY);
-            format!("fetched first, {} before the others", plural(days.max(0) as u64, "day", "days"))
+            let earlier = next.zip(chosen.fetched).map_or(0, |(next, time)| next.saturating_sub(time));
+            let days = plural((earlier / DAY).max(0) as u64, "day", "days");
+            match reason {
+                Reason::FetchedFirst => format!("fetched first, {days} before the others"),
+                _ if earlier >= CLEARLY_EARLIER && chosen.votes == 0 => {
+                    format!("fetched {days} before the others, but nothing links to it")
+                }
+                _ => "fetched a little earlier".to_owned(),
+            }
         }
         Reason::Size => {
             let next = others().map(|candidate| candidate.pages).max().unwrap_or(0);
@@ -374,7 +384,6 @@ fn words(all: &[Candidate<'_>], at: usize, reason: PrincipalReason) -> String {
                 grouped(next as u64)
             )
         }
-        Reason::FetchedEarlier => "fetched a little earlier".to_owned(),
         Reason::Depth => "by depth only".to_owned(),
         _ => "by address only".to_owned(),
     }

@@ -27,6 +27,9 @@ fn of_making(error: &(dyn Error + 'static)) -> Option<String> {
         Some(StagingError::AlreadyFinished { stage, .. }) if *stage == StageName::Scan => {
             return said("use another folder, or overwrite=True");
         }
+        Some(StagingError::NoManifest { .. }) => {
+            return said("put manifest.json back from a copy, use another folder, or overwrite=True");
+        }
         Some(StagingError::OtherJob { stage, .. }) if *stage == StageName::Scan => {
             return said("run that job again to finish it, or overwrite=True");
         }

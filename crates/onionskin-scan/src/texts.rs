@@ -3,11 +3,14 @@
 //! An atlas holds what was learnt of texts and not the texts. Whoever needs all of them, such as a
 //! full-text index, walks the inputs as the scan did, beside the table of documents, which says
 //! where each of them begins. A document whose input is gone, or which is not at its place any
-//! more, comes by without a text, so that nothing shifts.
+//! more, comes by without a text, so that nothing shifts. So does one with another text than the
+//! scan saw: an input that changed can have the same length, and records where others were. The
+//! fingerprint of every text is compared with the one in the table.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use onionskin_core::{Recipe, RecipeError, TextFingerprinter};
 use onionskin_corpus::{BadRecord, Document, InputFailure, Scratch, SkipReason, Tasks, Visitor};
 use onionskin_store::table::{DocumentBatch, DocumentRow, DocumentsReader};
 use onionskin_store::{Atlas, AtlasError, TableError};
@@ -23,12 +26,12 @@ pub struct TextsParams {
     pub pdf_worker: Vec<String>,
 }
 
-/// An input that cannot be read again.
+/// An input that cannot be read again, or that holds other texts now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostInput {
     /// Its name.
     pub input: String,
-    /// Documents that came from it.
+    /// Documents that came from it; of an input that changed, those without their text.
     pub documents: u64,
     /// What is wrong.
     pub reason: String,
@@ -44,6 +47,9 @@ pub enum TextsError<E> {
     /// A table cannot be read.
     #[error(transparent)]
     Table(#[from] Box<TableError>),
+    /// The recipe of the atlas is not one.
+    #[error("the recipe of the atlas: {0}")]
+    Recipe(#[from] RecipeError),
     /// The one who receives the texts has had enough.
     #[error(transparent)]
     Receiver(E),
@@ -60,12 +66,18 @@ pub fn read_texts<E>(
     options.extract.pdf_worker.clone_from(&params.pdf_worker);
     let options = Arc::new(options);
     let documents = atlas.documents().map_err(Box::new)?;
-    let mut rows = Rows { documents, batch: None, at: 0, failure: None, each: &mut each };
+    let recipe: Recipe = atlas.manifest().recipe.parse()?;
+    let fingerprinter = TextFingerprinter::new(&recipe);
+    let mut rows =
+        Rows { documents, fingerprinter, batch: None, at: 0, changed: 0, failure: None, each: &mut each };
     let mut lost = Vec::new();
     for input in atlas.manifest().inputs.iter().filter(|input| input.documents > 0) {
+        let mut is_lost = false;
         let mut lose = |reason: String| {
+            is_lost = true;
             lost.push(LostInput { input: input.name.clone(), documents: input.documents, reason });
         };
+        rows.changed = 0;
         match reopen_unchanged(input, params.base.as_deref(), &options) {
             Err(changed) => lose(changed.reason),
             Ok(source) => {
@@ -85,6 +97,10 @@ pub fn read_texts<E>(
         }
         rows.pass_over(Some(&input.name));
         rows.check()?;
+        if rows.changed > 0 && !is_lost {
+            let reason = "it has changed since it was scanned".to_owned();
+            lost.push(LostInput { input: input.name.clone(), documents: rows.changed, reason });
+        }
     }
     // An atlas from elsewhere may name inputs that its manifest does not have.
     rows.pass_over(None);
@@ -98,8 +114,11 @@ type Each<'a, E> = dyn FnMut(&DocumentRow<'_>, Option<&str>) -> Result<(), E> + 
 /// The documents that have not come by yet.
 struct Rows<'a, E> {
     documents: DocumentsReader,
+    fingerprinter: TextFingerprinter,
     batch: Option<DocumentBatch>,
     at: usize,
+    /// Documents of this input that have a text in the atlas and not that text in the input.
+    changed: u64,
     failure: Option<TextsError<E>>,
     each: &'a mut Each<'a, E>,
 }
@@ -127,7 +146,10 @@ impl<E> Rows<'_, E> {
 
     fn give(&mut self, text: Option<&str>) {
         let Some(batch) = &self.batch else { return };
-        if let Err(error) = (self.each)(&batch.row(self.at), text) {
+        let row = batch.row(self.at);
+        let text = text.filter(|text| self.fingerprinter.text_fp(text).map(|fp| fp.0) == row.text_fp);
+        self.changed += u64::from(text.is_none() && row.text_fp.is_some());
+        if let Err(error) = (self.each)(&row, text) {
             self.failure = Some(TextsError::Receiver(error));
         }
         self.at += 1;

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use onionskin::Progress;
 use onionskin::avoid::{Alternate, AvoidParams, AvoidReport, Why, alternate, avoid};
 use onionskin::explain::{
-    Comparison, DocRef, ExplainError, ExplainLimits, ExplainParams, Explanation, explain,
+    Comparison, DocRef, ExplainError, ExplainLimits, ExplainParams, Explanation, explain_in,
 };
 use onionskin::scan::texts::{LostInput, TextsParams};
 use onionskin_core::{CollectionId, DocId, Recipe};
+use onionskin_extract::url::without_user;
 use onionskin_search::{BuildParams, Copies, Index, Query, Results, Role, SearchError, SearchParams};
 use onionskin_store::table::CopyKind;
 use onionskin_store::{Atlas, MemoryBudget};
@@ -40,19 +41,37 @@ pub struct LibraryParams {
     pub compared: ExplainLimits,
 }
 
-impl LibraryParams {
-    /// The memory that serving this atlas takes at least, by the rows of its tables and by whether
-    /// the full-text index has to be made. Reads the manifest only.
-    pub fn least_memory(&self) -> Result<MemoryBudget, SearchError> {
-        let atlas = Atlas::open(&self.atlas)?;
-        let copies = MemoryBudget::from_bytes(Copies::bytes(&atlas).saturating_mul(2));
-        let is_made = self.reindex || Index::open(&atlas, self.index.as_deref()).is_err();
-        let index = if is_made { BuildParams::LEAST_MEMORY } else { LibraryParams::LEAST_MEMORY };
-        Ok(copies.max(index))
-    }
+/// An atlas before it can be asked: its full-text index is open where there is one that fits.
+pub struct Unopened {
+    params: LibraryParams,
+    atlas: Atlas,
+    index: Option<Index>,
+}
 
+impl Unopened {
     /// Of any atlas whose index is there, as measured.
     const LEAST_MEMORY: MemoryBudget = MemoryBudget::from_mib(48);
+
+    /// Opens the atlas and the index. All files of an index are read to compare their checksums, so
+    /// this is done once.
+    pub fn new(params: LibraryParams) -> Result<Unopened, SearchError> {
+        let atlas = Atlas::open(&params.atlas)?;
+        let index = if params.reindex {
+            None
+        } else {
+            let log = |error: &SearchError| tracing::info!(reason = %error, "the full-text index is made");
+            Index::open(&atlas, params.index.as_deref()).inspect_err(log).ok()
+        };
+        Ok(Unopened { params, atlas, index })
+    }
+
+    /// The memory that serving this atlas takes at least, by the rows of its tables and by whether
+    /// the full-text index has to be made.
+    pub fn least_memory(&self) -> MemoryBudget {
+        let copies = MemoryBudget::from_bytes(Copies::bytes(&self.atlas).saturating_mul(2));
+        let is_made = self.index.is_none();
+        copies.max(if is_made { BuildParams::LEAST_MEMORY } else { Unopened::LEAST_MEMORY })
+    }
 }
 
 /// Bytes of an answer that is remembered, about: ten results with their snippets.
@@ -75,14 +94,20 @@ pub struct Library {
 impl Library {
     /// Opens an atlas; the full-text index is made where there is none that fits.
     pub fn open(params: LibraryParams, progress: &dyn Progress) -> Result<Library, SearchError> {
-        let atlas = Atlas::open(&params.atlas)?;
-        let texts = TextsParams { base: params.base.clone(), pdf_worker: params.pdf_worker.clone() };
-        let build = BuildParams { texts, memory: params.memory, folder: params.index.clone() };
-        let (index, built) = if params.reindex {
-            let built = Index::build(&atlas, &build, progress)?;
-            (Index::open(&atlas, params.index.as_deref())?, Some(built))
-        } else {
-            Index::open_or_build(&atlas, &build, progress)?
+        Library::of(Unopened::new(params)?, progress)
+    }
+
+    /// The same, of an atlas that has been looked at.
+    pub fn of(unopened: Unopened, progress: &dyn Progress) -> Result<Library, SearchError> {
+        let Unopened { params, atlas, index } = unopened;
+        let (index, built) = match index {
+            Some(index) => (index, None),
+            None => {
+                let texts = TextsParams { base: params.base.clone(), pdf_worker: params.pdf_worker.clone() };
+                let build = BuildParams { texts, memory: params.memory, folder: params.index.clone() };
+                let built = Index::build(&atlas, &build, progress)?;
+                (Index::open(&atlas, params.index.as_deref())?, Some(built))
+            }
         };
         let copies = Copies::read(&atlas, params.memory.share(1, 2))?;
         let links = Links::read(&atlas, params.memory.share(1, 4))?;
@@ -150,7 +175,9 @@ impl Library {
             pdf_worker: self.params.pdf_worker.clone(),
             limits: Some(self.params.compared),
         };
-        explain(&params)
+        // A stage may have been run again since.
+        let newer = self.atlas.newer()?;
+        explain_in(newer.as_ref().unwrap_or(&self.atlas), &params)
     }
 
     /// Two texts side by side, as the index has them.
@@ -185,7 +212,8 @@ impl Library {
         let mut alternates = Vec::new();
         for (doc, (why, resemblance, group)) in found {
             let url = self.index.page(doc)?.and_then(|page| page.url);
-            if let Some(url) = url.filter(|url| *url != normal) {
+            let url = url.map(|url| without_user(&url).into_owned());
+            if let Some(url) = url.filter(|url| *url != without_user(&normal)) {
                 alternates.push(Alternate { doc, url, why, resemblance, group });
             }
         }

@@ -16,7 +16,7 @@ use crate::beneath;
 use crate::config::{Config, Limits};
 use crate::error::{ErrorKind, ServeError};
 use crate::lanes::{Lane, Lanes};
-use crate::library::{Library, LibraryParams};
+use crate::library::{Library, LibraryParams, Unopened};
 use crate::metrics::Metrics;
 use crate::seen::{SeenService, StartError as SeenStartError};
 
@@ -111,13 +111,14 @@ impl AppState {
                     memory,
                     compared,
                 };
-                let needed = params.least_memory()?;
+                let unopened = Unopened::new(params)?;
+                let needed = unopened.least_memory();
                 if memory < needed {
                     let parts = if both { 2 } else { 1 };
                     let needed = MemoryBudget::from_mib((needed.bytes() * parts).div_ceil(1 << 20));
                     return Err(StateError::Memory { needed, budget: config.memory });
                 }
-                Some(Arc::new(Library::open(params, progress)?))
+                Some(Arc::new(Library::of(unopened, progress)?))
             }
         };
         let atlas = library.as_ref().map(|library| library.atlas());

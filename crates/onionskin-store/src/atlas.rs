@@ -1,15 +1,17 @@
 //! An atlas: a folder with a manifest and the tables it names.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::de::DeserializeOwned;
 
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, ManifestError, TableEntry};
+use crate::process;
 use crate::schema::{ChunkingName, LevelName, Limits, Table, TableName};
 use crate::stage::StageRecord;
 use crate::storage::{Disk, Storage, checksum_file, list, replace_file};
@@ -20,6 +22,7 @@ use crate::table::{
 };
 
 mod verify;
+pub(crate) mod written;
 
 pub use verify::{Damage, VerifyDepth, VerifyReport};
 
@@ -32,8 +35,39 @@ pub struct Atlas {
     dir: PathBuf,
     manifest: Manifest,
     storage: Arc<dyn Storage>,
-    /// Files that are as the manifest says, with their checksums.
-    sound: Arc<Mutex<BTreeSet<(String, u64)>>>,
+    /// Of the manifest when it was read; `None` where the system could not say.
+    stamp: Option<Stamp>,
+    sound: Arc<Mutex<Sound>>,
+}
+
+/// What was compared with the manifest so far.
+#[derive(Debug, Default)]
+struct Sound {
+    /// Files that are as the manifest says, by name and checksum, and what they were then.
+    files: BTreeMap<(String, u64), Stamp>,
+    /// Bytes that were read to find out.
+    checked_bytes: u64,
+}
+
+/// What changes when somebody writes to a file or puts another in its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    file: (u64, u64),
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    pub(crate) fn of(path: &Path) -> io::Result<Stamp> {
+        let found = fs::metadata(path)?;
+        Ok(Stamp {
+            file: (found.dev(), found.ino()),
+            bytes: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
 }
 
 /// Why an atlas cannot be used.
@@ -92,14 +126,36 @@ impl Atlas {
 
     /// The same, with updates going to a chosen storage.
     pub fn open_with(dir: PathBuf, storage: Arc<dyn Storage>) -> Result<Atlas, AtlasError> {
+        let stamp = Stamp::of(&dir.join(MANIFEST_FILE)).ok();
         match read_manifest(&dir)? {
-            Some(manifest) => Ok(Atlas { dir, manifest, storage, sound: Arc::default() }),
+            Some(manifest) => Ok(Atlas { dir, manifest, storage, stamp, sound: Arc::default() }),
             None => {
                 fs::metadata(&dir).map_err(|e| IoError::new("opening the atlas", &dir, e))?;
                 let unfinished = dir.join(crate::staging::STAGING_DIR).is_dir();
                 Err(AtlasError::NotAnAtlas { dir, unfinished })
             }
         }
+    }
+
+    /// The atlas as it is now, if its manifest was replaced since this one was opened. Files that
+    /// were compared with their checksums and have not changed since are not compared again.
+    pub fn newer(&self) -> Result<Option<Atlas>, AtlasError> {
+        let stamp = Stamp::of(&self.dir.join(MANIFEST_FILE)).ok();
+        if stamp.is_some() && stamp == self.stamp {
+            return Ok(None);
+        }
+        let newer = Atlas::open_with(self.dir.clone(), Arc::clone(&self.storage))?;
+        Ok(Some(Atlas { sound: Arc::clone(&self.sound), ..newer }))
+    }
+
+    /// Bytes that were read so far to compare files with their checksums, by this atlas and its
+    /// clones.
+    pub fn checked_bytes(&self) -> u64 {
+        self.sound().checked_bytes
+    }
+
+    fn sound(&self) -> MutexGuard<'_, Sound> {
+        self.sound.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Its folder.
@@ -181,14 +237,26 @@ impl Atlas {
 
     fn ensure_sound(&self, table: &TableName, file: &FileEntry) -> Result<(), AtlasError> {
         let known = (file.path.clone(), file.xxh3);
-        if self.sound.lock().unwrap_or_else(PoisonError::into_inner).contains(&known) {
+        let path = self.dir.join(&file.path);
+        // Taken first: who writes to the file while it is read changes it.
+        let stamp = Stamp::of(&path).map_err(|e| IoError::new("opening", &path, e))?;
+        if self.sound().files.get(&known) == Some(&stamp) {
             return Ok(());
         }
-        let path = self.dir.join(&file.path);
-        if let Err(problem) = verify::compare(&path, file, VerifyDepth::Checksums)? {
+        if written::is_known(&stamp, file.xxh3) {
+            self.sound().files.insert(known, stamp);
+            return Ok(());
+        }
+        let begun = process::thread_cpu_seconds();
+        let compared = verify::compare(&path, file, VerifyDepth::Checksums)?;
+        let cpu_seconds = process::thread_cpu_seconds() - begun;
+        tracing::debug!(file = %path.display(), bytes = stamp.bytes, cpu_seconds, "compared with its checksum");
+        let mut sound = self.sound();
+        sound.checked_bytes += stamp.bytes;
+        if let Err(problem) = compared {
             return Err(AtlasError::Damaged { table: table.clone(), path, problem });
         }
-        self.sound.lock().unwrap_or_else(PoisonError::into_inner).insert(known);
+        sound.files.insert(known, stamp);
         Ok(())
     }
 
@@ -285,6 +353,7 @@ impl Atlas {
         let mut manifest = self.manifest.clone();
         change(&mut manifest);
         write_manifest(self.storage.as_ref(), &self.dir, &manifest)?;
+        self.stamp = Stamp::of(&self.dir.join(MANIFEST_FILE)).ok();
         self.manifest = manifest;
         Ok(())
     }

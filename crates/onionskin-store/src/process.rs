@@ -14,7 +14,16 @@ pub fn current_rss() -> Option<u64> {
 
 /// Processor seconds that all threads of this process have used so far.
 pub fn cpu_seconds() -> f64 {
-    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    spent(rustix::time::ClockId::ProcessCPUTime)
+}
+
+/// Processor seconds that this thread has used so far.
+pub(crate) fn thread_cpu_seconds() -> f64 {
+    spent(rustix::time::ClockId::ThreadCPUTime)
+}
+
+fn spent(clock: rustix::time::ClockId) -> f64 {
+    let spent = rustix::time::clock_gettime(clock);
     spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
 }
 

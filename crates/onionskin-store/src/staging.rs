@@ -145,6 +145,14 @@ pub enum StagingError {
         /// Something in it.
         entry: String,
     },
+    /// There are tables that nobody vouches for: what begins an atlas would remove them.
+    #[error("{} has {file}, but neither a manifest.json nor an unfinished scan\nhint: put manifest.json back from a copy, name a new folder, or overwrite", dir.display())]
+    NoManifest {
+        /// The atlas.
+        dir: PathBuf,
+        /// One of the files.
+        file: String,
+    },
     /// The stage was finished before.
     #[error("{} already has a finished {stage}{}\nhint: use another folder, or overwrite", dir.display(), of_other_job(difference.as_deref()))]
     AlreadyFinished {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3Default;
 
+use crate::cancel;
 use crate::disk::IoError;
 
 /// A file being written.
@@ -242,7 +243,8 @@ impl fmt::Debug for Sink {
     }
 }
 
-/// The XXH3 checksum and length of a file, read from front to back.
+/// The XXH3 checksum and length of a file, read from front to back. Large files take a while, so
+/// it ends early when the work is to stop.
 pub fn checksum_file(path: &Path) -> Result<(u64, u64), IoError> {
     use std::io::Read;
     let mut file = File::open(path).map_err(|e| IoError::new("opening", path, e))?;
@@ -250,6 +252,7 @@ pub fn checksum_file(path: &Path) -> Result<(u64, u64), IoError> {
     let mut buffer = vec![0u8; 1 << 18];
     let mut bytes = 0;
     loop {
+        cancel::check().map_err(|stop| IoError::new("reading", path, io::Error::other(stop)))?;
         match file.read(&mut buffer) {
             Ok(0) => return Ok((hasher.digest(), bytes)),
             Ok(n) => {

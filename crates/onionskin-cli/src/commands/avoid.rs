@@ -1,6 +1,7 @@
 //! `avoid`: what the next crawl can skip.
 
 use std::fmt::Write;
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -16,7 +17,7 @@ use onionskin_store::table::document::FetchedAt;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{bytes, grouped, percent, print, print_as_is, print_tagged, table, tell};
+use crate::output::{bytes, grouped, harmless_json, percent, print, print_as_is, print_tagged, table, tell};
 
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
@@ -172,7 +173,12 @@ fn make(args: &AvoidArgs, global: &Global) -> anyhow::Result<Exit> {
         (None, [format]) => {
             let rendered = format.render(&report.list)?;
             tell_left_out(*format, &rendered, global);
-            print_as_is(&rendered.text)?;
+            match format {
+                Format::Json => print_as_is(&harmless_json(&rendered.text))?,
+                // For people; programs get every byte.
+                _ if io::stdout().is_terminal() => print(&rendered.text.replace("\r\n", "\n"))?,
+                _ => print_as_is(&rendered.text)?,
+            }
             return Ok(Exit::Done);
         }
         (None, [_, _, ..]) => bail!("several formats need a folder: say -o FOLDER"),

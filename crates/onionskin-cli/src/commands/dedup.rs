@@ -182,6 +182,7 @@ fn describe(summary: &DedupSummary, params: &DedupParams) -> String {
             (summary.annotated, "annotated"),
             (summary.other_records, "are no documents and stay"),
             (summary.untouched, "could not be changed because the file is damaged there"),
+            (summary.unchecked, "are in no cluster and were not compared with the scan"),
         ] {
             if count > 0 {
                 let _ = write!(text, "; {} {what}", grouped(count));

@@ -21,7 +21,9 @@ use onionskin_warc::format_date;
 
 use crate::Exit;
 use crate::args::Global;
-use crate::output::{Tagged, bytes, grouped, percent, print, print_as_is, print_tagged, shown, table, tell};
+use crate::output::{
+    Tagged, bytes, grouped, percent, print, print_as_is, print_tagged, shown, table, tell, write_json,
+};
 use view::Look;
 
 /// Columns where nobody says how many there are.
@@ -335,7 +337,7 @@ fn cluster(args: &ExplainArgs, number: ClusterId, global: &Global) -> anyhow::Re
     let mut begun = false;
     let stats = explain_cluster::<anyhow::Error>(&atlas, number, &mut |member| {
         if global.json {
-            serde_json::to_writer(&mut out, &Tagged { r#type: "member", value: &member })?;
+            write_json(&mut out, &Tagged { r#type: "member", value: &member })?;
             out.write_all(b"\n")?;
             return Ok(());
         }
@@ -356,7 +358,7 @@ fn cluster(args: &ExplainArgs, number: ClusterId, global: &Global) -> anyhow::Re
     })?;
     match stats {
         Some(stats) if global.json => {
-            serde_json::to_writer(&mut out, &Tagged { r#type: "cluster", value: &stats })?;
+            write_json(&mut out, &Tagged { r#type: "cluster", value: &stats })?;
             out.write_all(b"\n")?;
         }
         Some(stats) => writeln!(

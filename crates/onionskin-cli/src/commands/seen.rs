@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::{bytes, grouped, print, print_json, tell};
+use crate::output::{bytes, grouped, print, print_json, tell, write_json};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SeenArgs {
@@ -319,7 +319,7 @@ impl Answering {
 
     fn note(&mut self, answer: Answer) -> anyhow::Result<()> {
         *self.counts.entry(answer.status.as_str()).or_insert(0) += 1;
-        serde_json::to_writer(&mut self.out, &typed("seen", answer))?;
+        write_json(&mut self.out, &typed("seen", answer))?;
         self.out.push(b'\n');
         Ok(())
     }

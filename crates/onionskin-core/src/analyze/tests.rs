@@ -37,6 +37,18 @@ fn frozen() {
 }
 
 #[test]
+fn a_fingerprint_alone_is_the_same() {
+    let texts = ["", "...", "One.", "Ｆｕｌｌ width, ﬁne\nand lines\n", "東京は夜の七時", "a rose is a rose"];
+    for recipe in [Recipe::DEFAULT, Recipe::PAPERS, "l2-rabin32-t8+l2", "w4-nfkc-rabin64-6x14r2"] {
+        let mut alone = TextFingerprinter::new(&recipe.parse().unwrap());
+        let mut analyzer = analyzer(recipe);
+        for text in texts {
+            assert_eq!(alone.text_fp(text), analyzer.analyze(text).text_fp(), "{recipe}: {text:?}");
+        }
+    }
+}
+
+#[test]
 fn an_empty_document_has_nothing() {
     let mut analyzer = analyzer("w4-rabin64-6x14r2+sketch+w4+l2+sp+sent+para+doc");
     analyzer.analyze("something that leaves its traces behind");

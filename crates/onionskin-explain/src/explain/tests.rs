@@ -293,6 +293,25 @@ fn what_is_too_long_is_not_read() {
     assert!(matches!(limited(words, 100).texts, Err(TextError::Lookup(_))));
 }
 
+/// A server that opened the atlas anew compared every file with its checksum for each question.
+#[test]
+fn files_of_an_open_atlas_are_compared_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, dir) = (folder.path().join("in.jsonl"), folder.path().join("atlas"));
+    fs::write(&input, ROSES).unwrap();
+    scan_into(&[&input], &dir, Recipe::PAPERS);
+    let (atlas, params) = (Atlas::open(&dir).unwrap(), params(&dir, "doc:0", "doc:1"));
+    // Not the file that this process has written.
+    let documents = atlas.paths(&TableName::Documents).unwrap().pop().unwrap();
+    fs::write(&documents, fs::read(&documents).unwrap()).unwrap();
+    let first = explain_in(&atlas, &params).unwrap();
+    let checked = atlas.checked_bytes();
+    assert!(checked > 0);
+    let second = explain_in(&atlas, &params).unwrap();
+    assert_eq!(atlas.checked_bytes(), checked);
+    assert_eq!((first.overlaps, first.a), (second.overlaps, second.a));
+}
+
 #[test]
 fn what_nobody_wants_any_more_is_given_up() {
     let folder = tempfile::tempdir().unwrap();

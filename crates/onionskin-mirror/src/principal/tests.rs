@@ -82,19 +82,27 @@ fn a_strong_reason_holds_for_all_copies_of_an_owner() {
 fn the_first_fetched_is_long_before_the_others_or_weak() {
     let at = |owner, fetched| Candidate { fetched, ..candidate(owner) };
     let first = |days| format!("fetched first, {days} before the others");
-    let deep = Candidate { depth: 4, ..at("z.org", days(0)) };
+    let deep = Candidate { depth: 4, votes: 1, ..at("z.org", days(0)) };
     check(&[at("a.org", days(30)), deep.clone()], "z.org", Reason::FetchedFirst, &first("30 days"));
     check(
-        &[at("a.org", days(29)), deep.clone()],
+        &[Candidate { votes: 1, ..at("a.org", days(29)) }, deep.clone()],
         "z.org",
         Reason::FetchedEarlier,
         "fetched a little earlier",
     );
     // Without a date it may be the oldest.
-    check(&[at("a.org", None), deep.clone()], "a.org", Reason::Depth, "by depth only");
+    let unlinked = Candidate { votes: 0, ..deep.clone() };
+    check(&[at("a.org", None), unlinked.clone()], "a.org", Reason::Depth, "by depth only");
     // A page that many know is fetched again and again.
-    let known = Candidate { votes: 1, ..at("a.org", days(90)) };
-    check(&[known, deep], "a.org", Reason::FewLinks, "1 domain links to it");
+    let known = Candidate { votes: 2, ..at("a.org", days(90)) };
+    check(&[known, deep], "a.org", Reason::FewLinks, "2 domains link to it, 1 to another");
+    // A copy can have been crawled first: years say nothing of one that nobody links to.
+    check(
+        &[at("a.org", days(5000)), unlinked],
+        "z.org",
+        Reason::FetchedEarlier,
+        "fetched 5,000 days before the others, but nothing links to it",
+    );
 }
 
 #[test]

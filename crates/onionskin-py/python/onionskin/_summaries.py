@@ -365,6 +365,7 @@ class DedupSummary(_Summary):
     revisits: int
     metadata: int
     untouched: int
+    unchecked: int
     damaged: list[DamagedInput]
     left_out: dict[str, int]
     seconds: float

@@ -63,3 +63,32 @@ fn texts_come_back_in_order() {
         );
     assert!(matches!(stopped, Err(TextsError::Receiver(DocId(7)))));
 }
+
+/// A changed input of the same length: no document gets the text of another, and the input is
+/// reported with the number of documents that lost theirs.
+#[test]
+fn changed_texts_of_equal_length_are_not_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let line = |word: &str| format!("{{\"text\":\"the page of {word} and nothing else\"}}\n");
+    let words = ["apples", "cherry", "plums!", "quince", "medlar"];
+    let write = |words: &[&str]| fs::write(&path, words.iter().map(|word| line(word)).collect::<String>());
+    write(&words).unwrap();
+    let atlas_dir = folder.path().join("atlas");
+    scan_into(&[&path], &atlas_dir, "w4-rabin64-6x14r2");
+    let atlas = Atlas::open(&atlas_dir).unwrap();
+
+    write(&["cherry", "apples", "PLUMS?", "quince", "medlar"]).unwrap();
+    let (given, lost) = texts(&atlas);
+    let has_text: Vec<bool> = given.iter().map(|(_, _, text)| text.is_some()).collect();
+    // Case and punctuation are no part of a text.
+    assert_eq!(has_text, [false, false, true, true, true]);
+    let [LostInput { input, documents: 2, reason }] = &lost[..] else { panic!("{lost:?}") };
+    assert!(input.ends_with("a.jsonl") && reason.contains("changed"), "{lost:?}");
+
+    // Records at other places are lost as well, and reported.
+    write(&["app", "cherry", "plums!", "quince", "medlars!!"]).unwrap();
+    let (given, lost) = texts(&atlas);
+    assert!(given.iter().all(|(_, _, text)| text.is_none()), "{given:?}");
+    assert!(matches!(&lost[..], [LostInput { documents: 5, .. }]), "{lost:?}");
+}

@@ -4,12 +4,13 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use onionskin::explain::ExplainLimits;
-use onionskin::{CollectionsParams, Quiet, ScanParams, SimilarParams, collections, scan, similar};
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin::{CollectionsParams, Quiet, ScanParams, Search, SimilarParams, collections, scan, similar};
+use onionskin_core::DocId;
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 use onionskin_testkit::{Preset, WarcOptions, Web, WebSpec};
 
 use super::client::Server;
-use crate::library::{Library, LibraryParams};
+use crate::library::{Library, LibraryParams, Unopened};
 
 /// A generated web with mirrors, searched; made once for all tests.
 fn atlas() -> PathBuf {
@@ -40,7 +41,11 @@ fn atlas() -> PathBuf {
 }
 
 fn library_of(atlas: &std::path::Path) -> Library {
-    let params = LibraryParams {
+    Library::open(params_of(atlas), &Quiet).unwrap()
+}
+
+fn params_of(atlas: &std::path::Path) -> LibraryParams {
+    LibraryParams {
         atlas: atlas.to_owned(),
         base: None,
         pdf_worker: Vec::new(),
@@ -48,8 +53,44 @@ fn library_of(atlas: &std::path::Path) -> Library {
         reindex: false,
         memory: MemoryBudget::from_mib(256),
         compared: ExplainLimits::of_words(100_000),
-    };
-    Library::open(params, &Quiet).unwrap()
+    }
+}
+
+/// Every comparison of two pages read all files of the tables that it touched, and the start of a
+/// server read the full-text index twice.
+#[test]
+fn files_are_compared_with_their_checksums_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, atlas) = (folder.path().join("in.jsonl"), folder.path().join("atlas"));
+    let words: String = (0..80).map(|n| format!("w{n} ")).collect();
+    let line = |n: u32| format!("{{\"text\":\"{words} and number {n}\"}}\n");
+    fs::write(&input, (0..9).map(line).collect::<String>()).unwrap();
+    let mut params = ScanParams::new(vec![input.display().to_string()], atlas.clone());
+    params.memory = MemoryBudget::from_mib(256);
+    scan(&params, &Quiet).unwrap();
+    similar(&SimilarParams::new(atlas.clone()), &Quiet).unwrap();
+    library_of(&atlas);
+
+    // The index is there. Without its description it could not be opened once more.
+    let unopened = Unopened::new(params_of(&atlas)).unwrap();
+    assert!(unopened.least_memory() <= MemoryBudget::from_mib(64), "{}", unopened.least_memory());
+    fs::remove_file(atlas.join("search/search.json")).unwrap();
+    let library = Library::of(unopened, &Quiet).unwrap();
+    assert!(!atlas.join("search/search.json").exists(), "the index was made again");
+
+    // Not the file that this process has written.
+    let pairs = library.atlas().paths(&TableName::Pairs).unwrap().pop().unwrap();
+    fs::write(&pairs, fs::read(&pairs).unwrap()).unwrap();
+    let explained = |library: &Library| library.explain(DocId(0), DocId(1)).unwrap().pair.is_some();
+    let before = library.atlas().checked_bytes();
+    assert!(explained(&library));
+    let checked = library.atlas().checked_bytes();
+    assert!(checked > before);
+    assert!(explained(&library));
+    assert_eq!(library.atlas().checked_bytes(), checked);
+    // A search that is run again is seen.
+    similar(&SimilarParams { search: Search::Exact, ..SimilarParams::new(atlas) }, &Quiet).unwrap();
+    assert!(!explained(&library));
 }
 
 fn server() -> Server {

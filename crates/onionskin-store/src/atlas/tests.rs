@@ -148,6 +148,87 @@ fn a_damaged_file_is_not_read() {
     assert!(Atlas::open(atlas.dir()).unwrap().links().is_ok());
 }
 
+/// Each file once, as long as it stays the same file.
+#[test]
+fn an_open_atlas_compares_a_file_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let atlas = small_atlas(&dir.path().join("a"));
+    let atlas = Atlas::open(atlas.dir()).unwrap();
+    let links = atlas.paths(&TableName::Links).unwrap().pop().unwrap();
+    let dated = |seconds: u64| {
+        let time = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_millis(1000 * seconds + 7);
+        File::options().append(true).open(&links).unwrap().set_modified(time).unwrap();
+    };
+    // Not as this process has written it.
+    dated(1);
+    atlas.links().unwrap();
+    let sound = fs::read(&links).unwrap();
+    assert_eq!(atlas.checked_bytes(), sound.len() as u64);
+    atlas.clone().links().unwrap();
+    assert!(atlas.newer().unwrap().is_none());
+    assert_eq!(atlas.checked_bytes(), sound.len() as u64);
+
+    // Another manifest: what was compared is known there too.
+    Atlas::open(atlas.dir()).unwrap().update(|manifest| manifest.seed = 7).unwrap();
+    let newer = atlas.newer().unwrap().unwrap();
+    assert_eq!(newer.manifest().seed, 7);
+    newer.links().unwrap();
+    assert_eq!(atlas.checked_bytes(), sound.len() as u64);
+    assert!(newer.newer().unwrap().is_none());
+
+    // Damage that comes later is damage.
+    let mut bytes = sound.clone();
+    bytes[30] ^= 1;
+    fs::write(&links, &bytes).unwrap();
+    dated(2);
+    assert!(matches!(atlas.links().unwrap_err(), AtlasError::Damaged { .. }));
+}
+
+/// What this process has written it need not read again, unless somebody has changed it.
+#[test]
+fn files_that_were_just_written_are_known() {
+    let dir = tempfile::tempdir().unwrap();
+    let atlas = small_atlas(&dir.path().join("a"));
+    let entry = atlas.table(&TableName::Links).unwrap().files[0].clone();
+    let links = atlas.paths(&TableName::Links).unwrap().pop().unwrap();
+    // Whether a stage remembers a file that it has just written depends on the clock.
+    std::thread::sleep(std::time::Duration::from_millis(40));
+    written::remember(&links, entry.bytes, entry.xxh3);
+    let checked = || {
+        let atlas = Atlas::open(atlas.dir()).unwrap();
+        atlas.links().map(|_| atlas.checked_bytes())
+    };
+    assert_eq!(checked().unwrap(), 0);
+    let sound = fs::read(&links).unwrap();
+    let mut bytes = sound.clone();
+    bytes[30] ^= 1;
+    fs::write(&links, &bytes).unwrap();
+    assert!(matches!(checked().unwrap_err(), AtlasError::Damaged { .. }));
+    fs::write(&links, &sound).unwrap();
+    assert_eq!(checked().unwrap(), entry.bytes);
+    // Another checksum is another file, and one that was written this very moment is not known.
+    written::remember(&links, entry.bytes, entry.xxh3 ^ 1);
+    assert_eq!(checked().unwrap(), entry.bytes);
+    fs::write(&links, &sound).unwrap();
+    written::remember(&links, entry.bytes, entry.xxh3);
+    fs::write(&links, &bytes).unwrap();
+    assert!(matches!(checked().unwrap_err(), AtlasError::Damaged { .. }));
+}
+
+/// A server gives up a question whose files are large.
+#[test]
+fn comparing_a_file_can_be_stopped() {
+    use crate::cancel::{self, Cancel};
+    let dir = tempfile::tempdir().unwrap();
+    let atlas = small_atlas(&dir.path().join("a"));
+    let links = atlas.paths(&TableName::Links).unwrap().pop().unwrap();
+    let stop = Cancel::default();
+    stop.cancel();
+    let error = cancel::with(&stop, || checksum_file(&links)).unwrap_err();
+    assert!(error.to_string().contains("stopped on request"), "{error}");
+    assert!(checksum_file(&links).is_ok());
+}
+
 /// A second error in another file is found as well, and one in a word as one in a number.
 #[test]
 fn every_file_is_looked_at() {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{
     JOURNAL_FILE, STAGING_DIR, StageKind, Staging, StagingError, part_name, part_path, resume, staged_name,
 };
-use crate::atlas::{self, Atlas, AtlasError};
+use crate::atlas::{self, Atlas, AtlasError, written};
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, TableEntry};
 use crate::schema::{Table, TableName};
@@ -67,6 +67,10 @@ impl Staging {
         let storage = std::sync::Arc::clone(&self.params.storage);
         atlas::write_manifest(storage.as_ref(), &self.dir, &manifest)?;
         self.clean_up()?;
+        let tables = self.params.tables.iter().filter_map(|table| manifest.tables.get(&table.name()));
+        for file in tables.flat_map(|table| &table.files) {
+            written::remember(&self.dir.join(&file.path), file.bytes, file.xxh3);
+        }
         Ok(Atlas::open_with(self.dir.clone(), storage)?)
     }
 
@@ -172,11 +176,7 @@ impl Staging {
             .map(|table| self.dir.join(table.folder()))
             .collect();
         if self.params.kind == StageKind::Create {
-            folders.extend(TableName::directories().map(|folder| self.dir.join(folder)));
-            for family in ["chunks", "copies"] {
-                let members = list(&self.dir.join(family))?.into_iter();
-                folders.extend(members.filter(|(_, is_dir)| *is_dir).map(|(path, _)| path));
-            }
+            folders.extend(folders_of_tables(&self.dir)?);
         }
         for folder in &folders {
             sweep_folder(storage, folder, &keep)?;
@@ -199,6 +199,26 @@ impl Staging {
         }
         resume::remove_if_idle(storage, &self.lock)
     }
+}
+
+/// Folders in an atlas that tables are in, whatever its manifest says.
+fn folders_of_tables(dir: &Path) -> Result<Vec<PathBuf>, IoError> {
+    let mut folders: Vec<PathBuf> = TableName::directories().map(|folder| dir.join(folder)).collect();
+    for family in ["chunks", "copies"] {
+        let members = list(&dir.join(family))?.into_iter();
+        folders.extend(members.filter(|(_, is_dir)| *is_dir).map(|(path, _)| path));
+    }
+    Ok(folders)
+}
+
+/// The Parquet files of these.
+pub(super) fn files_of_tables(dir: &Path) -> Result<impl Iterator<Item = PathBuf>, IoError> {
+    let mut files = Vec::new();
+    for folder in folders_of_tables(dir)? {
+        let found = list(&folder)?.into_iter().filter(|(_, is_dir)| !is_dir).map(|(path, _)| path);
+        files.extend(found.filter(|path| path.extension().is_some_and(|kind| kind == "parquet")));
+    }
+    Ok(files.into_iter())
 }
 
 /// Removes the parts of a folder that are not to be kept, and the folder itself when it is empty

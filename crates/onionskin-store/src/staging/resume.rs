@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::journal::{self, Header, JOURNAL_VERSION, Journal, TableDecl};
 use super::lock::Lock;
+use super::publish;
 use super::{
     Checkpoint, JOURNAL_FILE, STAGING_DIR, StageKind, StageParams, Staging, StagingError, part_name,
     part_path, raw_path,
@@ -153,7 +154,16 @@ fn refuse_finished(dir: &Path, params: &StageParams) -> Result<(), StagingError>
         (found, _) => found?,
     };
     let finished = match (found, params.kind) {
-        (None, StageKind::Create) => false,
+        // Publishing removes what the new manifest does not name. Without a journal of this stage
+        // that is no half of its own result: the manifest is lost.
+        (None, StageKind::Create) if params.overwrite => false,
+        (None, StageKind::Create) => match publish::files_of_tables(dir)?.next() {
+            None => false,
+            Some(path) => {
+                let file = path.strip_prefix(dir).unwrap_or(&path).display().to_string();
+                return Err(StagingError::NoManifest { dir: dir.to_owned(), file });
+            }
+        },
         (None, StageKind::Extend) => {
             return Err(AtlasError::NotAnAtlas { dir: dir.to_owned(), unfinished: true }.into());
         }

@@ -239,6 +239,33 @@ fn a_finished_atlas_is_not_replaced_unasked() {
     assert!(contents(&atlas) == reference());
 }
 
+/// The manifest is lost while a killed stage has left its work: the next scan, of whatever inputs,
+/// took the folder for one that an interrupted scan had begun, and removed all tables.
+#[test]
+fn tables_without_a_manifest_are_not_replaced_unasked() {
+    let dir = fast_dir();
+    let atlas = dir.path().join("atlas");
+    old_atlas(&atlas);
+    let similar = StageParams::new(StageName::Similar, json!({}), "", vec![Table::Pairs]);
+    drop(Staging::open(&atlas, StageParams { kind: StageKind::Extend, ..similar }).unwrap());
+    let manifest = fs::read(atlas.join("manifest.json")).unwrap();
+    fs::remove_file(atlas.join("manifest.json")).unwrap();
+    let before = contents(&atlas);
+
+    let error = scan(&atlas, params(Disk::shared())).map(|_| ()).unwrap_err();
+    assert!(matches!(error, StagingError::NoManifest { .. }), "{error}");
+    let said = "has documents/part-00000.parquet, but neither a manifest.json nor an unfinished scan\nhint: ";
+    assert!(error.to_string().contains(said), "{error}");
+    assert!(before == contents(&atlas), "nothing is removed");
+    fs::write(atlas.join("manifest.json"), manifest).unwrap();
+    assert!(Atlas::open(&atlas).unwrap().verify(VerifyDepth::Rows).is_whole());
+
+    fs::remove_file(atlas.join("manifest.json")).unwrap();
+    let overwriting = StageParams { overwrite: true, ..params(Disk::shared()) };
+    scan(&atlas, overwriting).unwrap();
+    assert!(contents(&atlas) == reference());
+}
+
 #[test]
 fn an_unfinished_atlas_is_not_extended() {
     let dir = fast_dir();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::place;
 use onionskin_core::{CollectionId, DocId};
-use onionskin_extract::url::{normalize, site};
+use onionskin_extract::url::{normalize, site, without_user};
 use onionskin_store::table::document::{Doc, Url};
 use onionskin_store::table::{CollectionRow, CopyKind};
 use onionskin_store::{Atlas, StageName, TableName};
@@ -56,7 +56,7 @@ pub struct Alternate {
     /// The document.
     #[cfg_attr(feature = "openapi", schema(value_type = u32))]
     pub doc: DocId,
-    /// Its address.
+    /// Its address, without a user name and a password.
     pub url: String,
     /// Why.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
@@ -89,13 +89,20 @@ pub fn alternates(atlas_dir: &Path, url: &str) -> Result<Vec<Alternate>, AvoidEr
     let mut alternates = Vec::new();
     for batch in atlas.documents()?.select::<(Doc, Url)>() {
         for (doc, here) in batch?.rows() {
-            let Some(here) = here.filter(|here| *here != url) else { continue };
+            // The address of another user is the same address.
+            let Some(here) = here.filter(|here| without_user(here) != without_user(&url)) else { continue };
             let place = by_place.iter().find(|(place, _)| place == here);
             let known = found.get(&doc).copied();
             if let Some((why, resemblance, group)) =
                 known.or(place.map(|(_, group)| (Why::SamePlace, None, Some(*group))))
             {
-                alternates.push(Alternate { doc, url: here.to_owned(), why, resemblance, group });
+                alternates.push(Alternate {
+                    doc,
+                    url: without_user(here).into_owned(),
+                    why,
+                    resemblance,
+                    group,
+                });
             }
         }
     }

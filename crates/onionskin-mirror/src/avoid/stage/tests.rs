@@ -219,12 +219,23 @@ fn ties() {
     );
 }
 
+/// A crawl that came to the copy years before the original says nothing of who copied whom.
+#[test]
+fn a_mirror_that_was_crawled_first() {
+    let crawl = Crawl::default().copy(ATTACKER, 20, LONG_AGO, None).copy(FAMOUS, 20, NOW, None);
+    check(crawl.clone(), None);
+    assert_eq!(crawl.searched().avoid(|_| {}).weak, 1);
+    check(crawl.clone().linking(hosts(1, "site.net"), FAMOUS), None);
+    check(crawl.linking(hosts(2, "site*.net"), FAMOUS), Some(Reason::Links));
+}
+
 const WIKI: &str = "http://en.famous.org/wiki/";
 
 #[test]
 fn ten_pages_of_a_large_site() {
     let crawl = Crawl::default().copy(ATTACKER, 10, NOW, None).copy(WIKI, 10, LONG_AGO, None);
-    check(crawl.clone(), Some(Reason::FetchedFirst));
+    check(crawl.clone().linking(hosts(1, "site.net"), WIKI), Some(Reason::FetchedFirst));
+    check(crawl.clone(), None);
     check(crawl.clone().linking(hosts(1, "evil.net"), ATTACKER), None);
     // Somebody else's list is no wider either, whatever is known of the rest.
     let crawl = Crawl::default().copy(ATTACKER, 10, NOW, None).copy(WIKI, 10, NOW, None);

@@ -187,6 +187,24 @@ fn words_and_texts_come_from_the_inputs() {
     assert_eq!((texts, lexicon.frequency("zebras")), (50, Some(50)));
 }
 
+/// The text of a page that has changed since is not taken for the one of the atlas.
+#[test]
+fn words_of_changed_inputs_are_not_taken() {
+    use crate::size::engine::Texts;
+    let webs = Webs::new();
+    let page = |url: &str, word: &str| {
+        format!("{}\n", serde_json::json!({ "url": url, "text": format!("all about {word}") }))
+    };
+    let (zero, one) = ("http://a.example/0", "http://a.example/1");
+    let atlas = Atlas::open(webs.atlas("a", [page(zero, "zebras"), page(one, "camels")], RECIPE)).unwrap();
+    let input = atlas.manifest().inputs[0].name.clone();
+    std::fs::write(input, [page(zero, "horses"), page(one, "camels")].concat()).unwrap();
+    let mut store = TextStore::new(vec![atlas], (RECIPE.parse().unwrap(), 1));
+    let words = store.words(&[zero, one]).unwrap();
+    assert_eq!(words, [None, Some(["about", "all", "camels"].map(str::to_owned).to_vec())]);
+    assert_eq!(store.lexicon(50, 1).unwrap().1, 1);
+}
+
 /// An index of seen documents, made of the documents of an atlas.
 fn index_of(webs: &Webs, atlas: &str, name: &str, numbers: bool) -> String {
     use onionskin::seen::{AtlasDocuments, Document, Options, Params, Seen, recipe_of};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::size::engine::{Lexicon, Texts};
 use crate::size::random::Dice;
 use crate::size::{MemberFailure, Page};
-use onionskin_core::{Analyzer, Recipe};
+use onionskin_core::{Analyzer, Recipe, TextFingerprinter};
 use onionskin_corpus::{BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor};
 use onionskin_extract::url::normalize;
 use onionskin_extract::{ExtractOptions, Extractor, Hints, Page as Extracted};
@@ -58,6 +58,10 @@ struct Known {
 /// A document that is wanted: its input and offset.
 type Place = (String, u64);
 
+/// What a document must be to be the one that was scanned: its address, and the fingerprint of its
+/// text.
+type Scanned = (String, Option<u64>);
+
 impl TextStore {
     pub(super) fn new(atlases: Vec<Atlas>, recipe: (Recipe, u64)) -> TextStore {
         TextStore {
@@ -89,7 +93,7 @@ impl TextStore {
             let options = self.options(atlas)?;
             read_places(atlas, self.base.as_deref(), options, &places, &mut |url, text| {
                 learnt.push((url.to_owned(), known(text)));
-            });
+            })?;
             for (url, page) in learnt {
                 missing.remove(url.as_str());
                 self.known.insert(url, Some(page));
@@ -122,7 +126,7 @@ impl TextStore {
                 for word in words_of(text) {
                     *counts.entry(word).or_default() += 1;
                 }
-            });
+            })?;
         }
         Ok((Lexicon::new(counts), read))
     }
@@ -132,19 +136,19 @@ impl TextStore {
 const REVISIT: &str = "warc/revisit";
 
 /// Where a document is.
-type Columns = (document::Url, document::Source, document::Offset, document::MediaType);
+type Columns = (document::Url, document::Source, document::Offset, document::MediaType, document::TextFp);
 
 /// Where the pages with these addresses are; of several with one address the first.
-fn find_places(atlas: &Atlas, urls: &BTreeSet<&str>) -> Result<BTreeMap<Place, String>, MemberFailure> {
+fn find_places(atlas: &Atlas, urls: &BTreeSet<&str>) -> Result<BTreeMap<Place, Scanned>, MemberFailure> {
     let mut places = BTreeMap::new();
     let mut found: BTreeSet<String> = BTreeSet::new();
     let mut documents = atlas.documents()?.select::<Columns>();
     while let Some(batch) = documents.next_batch()? {
-        for (url, source, offset, media_type) in batch.rows() {
+        for (url, source, offset, media_type, text_fp) in batch.rows() {
             let Some(url) = url.filter(|_| media_type != REVISIT) else { continue };
             let url = normalize(url).unwrap_or_else(|| url.to_owned());
             if urls.contains(url.as_str()) && found.insert(url.clone()) {
-                places.insert((source.to_owned(), offset), url);
+                places.insert((source.to_owned(), offset), (url, text_fp));
             }
         }
     }
@@ -152,26 +156,27 @@ fn find_places(atlas: &Atlas, urls: &BTreeSet<&str>) -> Result<BTreeMap<Place, S
 }
 
 /// Where some random documents are.
-fn random_places(atlas: &Atlas, wanted: usize, seed: u64) -> Result<BTreeMap<Place, String>, MemberFailure> {
+fn random_places(atlas: &Atlas, wanted: usize, seed: u64) -> Result<BTreeMap<Place, Scanned>, MemberFailure> {
     // Reservoir sampling: every document is equally likely to stay.
     let mut dice = Dice::new(seed);
-    let mut kept: Vec<(Place, String)> = Vec::new();
+    let mut kept: Vec<(Place, Scanned)> = Vec::new();
     let mut seen = 0u64;
     let mut documents = atlas.documents()?.select::<Columns>();
     while let Some(batch) = documents.next_batch()? {
-        for (url, source, offset, media_type) in batch.rows() {
+        for (url, source, offset, media_type, text_fp) in batch.rows() {
             if media_type == REVISIT {
                 continue;
             }
             seen += 1;
             let place = (source.to_owned(), offset);
             let url = url.map(|url| normalize(url).unwrap_or_else(|| url.to_owned())).unwrap_or_default();
+            let scanned = (url, text_fp);
             if kept.len() < wanted {
-                kept.push((place, url));
+                kept.push((place, scanned));
             } else {
                 let at = dice.below(seen) as usize;
                 if at < wanted {
-                    kept[at] = (place, url);
+                    kept[at] = (place, scanned);
                 }
             }
         }
@@ -182,7 +187,10 @@ fn random_places(atlas: &Atlas, wanted: usize, seed: u64) -> Result<BTreeMap<Pla
 /// Takes the wanted records of one input.
 struct Wanted<'a> {
     /// Ascending.
-    offsets: Vec<(u64, &'a str)>,
+    offsets: Vec<(u64, &'a Scanned)>,
+    fingerprinter: TextFingerprinter,
+    /// Documents that have another text now.
+    changed: u64,
     take: &'a mut dyn FnMut(&str, &str),
     failure: Option<InputFailure>,
 }
@@ -199,13 +207,18 @@ impl Visitor for Wanted<'_> {
 
     fn document(&mut self, document: Document<'_>) {
         let found = self.offsets.binary_search_by_key(&document.offset, |(at, _)| *at);
-        let Some((_, url)) = found.ok().and_then(|at| self.offsets.get(at)) else { return };
+        let Some((_, (url, text_fp))) = found.ok().and_then(|at| self.offsets.get(at)) else { return };
         // Several records of a compressed WARC file may have one offset.
-        let same = document
-            .url
-            .is_none_or(|found| url.is_empty() || found == *url || normalize(found).as_deref() == Some(*url));
-        if same && !document.revisit {
+        let same = document.url.is_none_or(|found| {
+            url.is_empty() || found == *url || normalize(found).as_deref() == Some(url.as_str())
+        });
+        if !same || document.revisit {
+            return;
+        }
+        if self.fingerprinter.text_fp(document.text).map(|fp| fp.0) == *text_fp {
             (self.take)(url, document.text);
+        } else {
+            self.changed += 1;
         }
     }
 
@@ -219,16 +232,18 @@ impl Visitor for Wanted<'_> {
 }
 
 /// Reads texts again. Inputs that are gone are told in the log, and their texts are not to be had.
+/// Nor are texts that the scan did not see: an input that changed may have the same length.
 fn read_places(
     atlas: &Atlas,
     base: Option<&std::path::Path>,
     options: Arc<Options>,
-    places: &BTreeMap<Place, String>,
+    places: &BTreeMap<Place, Scanned>,
     take: &mut dyn FnMut(&str, &str),
-) {
+) -> Result<(), MemberFailure> {
+    let recipe: Recipe = atlas.manifest().recipe.parse()?;
     for input in &atlas.manifest().inputs {
         let of = places.range((input.name.clone(), 0)..=(input.name.clone(), u64::MAX));
-        let offsets: Vec<(u64, &str)> = of.map(|((_, offset), url)| (*offset, url.as_str())).collect();
+        let offsets: Vec<(u64, &Scanned)> = of.map(|((_, offset), scanned)| (*offset, scanned)).collect();
         if offsets.is_empty() {
             continue;
         }
@@ -245,7 +260,8 @@ fn read_places(
         };
         let mut scratch = Scratch::new(&options);
         let mut tasks = Tasks::new(Arc::from(vec![source]), Arc::clone(&options));
-        let mut wanted = Wanted { offsets, take, failure: None };
+        let fingerprinter = TextFingerprinter::new(&recipe);
+        let mut wanted = Wanted { offsets, fingerprinter, changed: 0, take, failure: None };
         while let Some(task) = tasks.next_task() {
             task.run(&mut scratch, &mut wanted);
             if let Some(failure) = &wanted.failure {
@@ -254,7 +270,12 @@ fn read_places(
                 break;
             }
         }
+        if wanted.changed > 0 {
+            let changed = wanted.changed;
+            tracing::warn!(input = %input.name, changed, "texts have changed since they were scanned");
+        }
     }
+    Ok(())
 }
 
 /// The text of a page that has to be fetched.
