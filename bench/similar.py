@@ -5,6 +5,9 @@ A recipe made for this one job comes second. A job is a whole process: its start
 each peer, as many of one as of the other. What is true is told by our exact
 join, which is itself compared with plain Python sets on a small sample before anything is measured. Every engine is judged by pairs
 of documents in one cluster, and by its pairs where it gives all of them.
+
+Three more tables are of ours alone: what the defaults leave on disk, list and cost; the same pages in every format, with one thread
+and two; and how the job grows with the web.
 """
 
 import argparse
@@ -13,17 +16,27 @@ import importlib.util
 import json
 import os
 import pathlib
-import re
 import shutil
 import sys
 import tempfile
 
-from common import ONE_THREAD, best, fastest, generate, library_texts, machine, measure, onionskin, save, write_jsonl
+import formats
+import real
+from common import ONE_THREAD, best, fastest, generate, machine, measure, onionskin, save, write_jsonl
 from peers import SIZE, THRESHOLD, shingles
 
 # For this job alone: the fewest features of five minima that miss at most one in two hundred of the
 # pairs that are exactly at the threshold, out of one permutation, and recall is not measured.
 SPECIAL = ["--recipe", "w4-rabin64-14x5r1-one", "--no-recall"]
+# Recipes that make no more than a search needs.
+LEAN = {
+    "features alone (`broder`)": ["--recipe", "broder", "--no-recall"],
+    "one permutation (`fast`)": ["--recipe", "fast", "--no-recall"],
+    "a recipe for this job": SPECIAL,
+}
+THRESHOLDS = [0.9, 0.8, 0.5]
+# Seconds that a job of one document may take.
+START = 0.010
 MEMORY = "1G"
 MEAN_WORDS = 300
 OURS = "onionskin"
@@ -47,6 +60,7 @@ UNFAIR = [
     "peers in Python cut words and join shingles in Python, and pay for the start of the interpreter; the start is told apart",
     "each has the parameters of its own documentation: 128 permutations, bands of its own choice; ours has 84 minima, in 16 bands of 5",
     "datatrove cuts words with its own tokenizer and drops texts of fewer than 5 words; its bands aim at about 0.72",
+    "fastdedup is not measured: the program of that name for texts is in no registry (the crate and the packages called so are others)",
     "rensa's rho samples positions and gives flags, not clusters: it is judged by the documents that it removes, and does not count as the fastest peer",
 ]
 
@@ -136,9 +150,9 @@ def scan(source, atlas):
     return onionskin("scan", source, "-o", atlas, "--overwrite", *limits)
 
 
-def similar(atlas, cluster, *options):
+def similar(atlas, cluster, *options, threshold=THRESHOLD):
     limits = ["--threads", "1", "--memory", MEMORY, "--json", "-q"]
-    return onionskin("similar", atlas, "--threshold", THRESHOLD, "--cluster", cluster, "--no-recall", *options, *limits)
+    return onionskin("similar", atlas, "--threshold", threshold, "--cluster", cluster, "--no-recall", *options, *limits)
 
 
 def ours(source, atlas, *options):
@@ -196,22 +210,6 @@ def check_truth(title, source, folder):
     return {"title": title, "documents": len(texts), "pairs": len(wanted), "missed": missed, "added": added}
 
 
-def real_texts():
-    """Sources of Python's library and, on Debian, the licences of its packages, which are full of near-copies; words alone, in lower
-    case, so that every engine cuts them alike."""
-    texts = list(library_texts())
-    for file in sorted(pathlib.Path("/usr/share/doc").glob("*/copyright")):
-        try:
-            texts.append(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):
-            pass
-    for text in texts:
-        words = re.findall(r"[a-z0-9]+", text.lower())
-        # What has no shingle is left out: engines differ in what they make of it.
-        if len(words) >= SIZE:
-            yield " ".join(words)
-
-
 HEADINGS = f"{'':44} {'MB/cpu s':>9} {'us/doc':>8} {'ours is':>8} {'cpu s':>7} {'start':>6} {'wall s':>7} {'peak MB':>8}   recall  precis.  pair r.  pair p."
 
 
@@ -259,6 +257,7 @@ def compare(title, source, folder, engines, starts):
         return row
 
     first = add(f"{OURS}, defaults", result, judge(found["centred"], truth["centred"]))
+    first["start_cpu"] = starts.get("onionskin", 0.0)
     show(first)
     second = best(lambda: ours(source, folder / "other", "--cluster", "transitive"), 2)
     show(add(f"{OURS}, transitive", second, judge(found["transitive"], truth["transitive"])))
@@ -293,6 +292,64 @@ def compare(title, source, folder, engines, starts):
     return {"title": title, "text_bytes": volume, "documents": documents, "rows": rows}
 
 
+def size_of(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def clusters_of(answer):
+    """Clusters as sets, whatever they are called."""
+    members = collections.defaultdict(set)
+    for document, cluster in answer.clusters.items():
+        members[cluster].add(document)
+    return {frozenset(documents) for documents in members.values()}
+
+
+def defaults(title, source, folder):
+    """What people get who type the obvious thing, against all that could be had."""
+    atlas, other = folder / "atlas", folder / "other"
+    jobs = {"defaults": [], **LEAN}
+    # In turns, since the machine may be slow for a while.
+    turns = [{name: ours(source, other, *options) for name, options in jobs.items()} for _ in range(3)]
+    cpu = {name: min(turn[name]["cpu_seconds"] for turn in turns) for name in jobs}
+    leanest = min(LEAN, key=cpu.get)
+    told = ours(source, atlas)
+    row = {
+        "title": title,
+        "documents": told["documents"],
+        "text_bytes": told["text_bytes"],
+        "cpu_seconds": cpu,
+        "leanest": leanest,
+        "cpu_of_leanest": cpu["defaults"] / cpu[leanest],
+        "atlas_share": size_of(atlas) / told["text_bytes"],
+        "pairs": {},
+    }
+    ours(source, other, "--recipe", "papers")
+    row["same_clusters_as_papers"] = clusters_of(Answer.of_atlas(atlas)) == clusters_of(Answer.of_atlas(other))
+    for threshold in THRESHOLDS:
+        found = similar(atlas, "centred", threshold=threshold)
+        listed = Answer.of_atlas(atlas).pairs
+        # The other atlas has the chunks already.
+        similar(other, "centred", "--exact", threshold=threshold)
+        true = Answer.of_atlas(other).pairs
+        crowds = found.get("candidates", {}).get("crowded_buckets", 0) if isinstance(found.get("candidates"), dict) else found.get("crowded_buckets", 0)
+        row["pairs"][str(threshold)] = {"true": len(true), "listed": share(len(listed & true), len(true)), "crowds": crowds}
+    recalls = "  ".join(
+        f"{row['pairs'][str(threshold)]['listed']:8.4f}" + (" (crowds)" if row["pairs"][str(threshold)]["crowds"] else "") for threshold in THRESHOLDS
+    )
+    print(
+        f"{title:24} {told['text_bytes'] / 1e6:7.1f} {told['documents']:10} {100 * row['atlas_share']:9.1f} % {recalls} "
+        f"{row['cpu_of_leanest']:9.2f}x {leanest:26} {'equal' if row['same_clusters_as_papers'] else 'DIFFERENT'}"
+    )
+    return row
+
+
+DEFAULT_HEADINGS = (
+    f"\n{'what the defaults give':24} {'MB':>7} {'documents':>10} {'atlas/text':>11} "
+    + "  ".join(f"{f'at {threshold}':>8}" for threshold in THRESHOLDS)
+    + f" {'CPU':>10} {'than the leanest':26} clusters of the recipe `papers`"
+)
+
+
 def growth(folder, megabytes):
     print(f"\ngrowth: {'documents':>10} {'MB':>7} {'scan us/doc':>12} {'similar us/doc':>15} {'MB/cpu s':>9} {'peak MB':>8} {'pairs':>9}")
     rows = []
@@ -322,7 +379,9 @@ def main():
     parser.add_argument("--large-mb", type=float, default=400, help="a second one, for those that are quick enough; 0 for none")
     parser.add_argument("--growth-mb", type=float, default=50, help="the smallest of the webs that grow; 0 for none")
     parser.add_argument("--only", help="peers to run, with commas between them; all by default")
+    parser.add_argument("--formats-mb", type=float, default=200, help="HTML of the table of formats; 0 for none")
     parser.add_argument("--no-real", action="store_true", help="leave out real text")
+    parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("target/bench-data"), help="where fetched packages are kept")
     parser.add_argument("--out", type=pathlib.Path, help="also write the results into this directory, as <date>-similar.json")
     arguments = parser.parse_args()
     engines = [engine for engine in ENGINES if not arguments.only or engine[0] in arguments.only.split(",")]
@@ -341,20 +400,31 @@ def main():
         # What a job takes that has one document to do: the start of an interpreter and its imports.
         start = write_jsonl(folder / "start.jsonl", ["one two three four five six seven"])
         starts = {}
+        started = best(lambda: ours(start, folder / "atlas"), 10)
+        starts["onionskin"] = started["cpu_seconds"]
+        results["start"] = started
+        print(f"a job of one document: {1000 * started['cpu_seconds']:.1f} ms of CPU, {1000 * started['wall_seconds']:.1f} ms of wall (aim {1000 * START:.0f} ms)")
         for name, *_ in engines:
             try:
                 starts[name] = peer(name, start, folder / "start.out")["cpu_seconds"]
             except Exception:  # told with the sample
                 pass
         results["tables"].append(compare("generated web", source, folder, engines, starts))
+        quick = [engine for engine in engines if engine[3]]
+        corpora = [("generated web", source)]
         if not arguments.no_real:
-            real = write_jsonl(folder / "real.jsonl", real_texts())
-            results["truth"].append(check_truth("real text", real, folder))
-            results["tables"].append(compare("real text", real, folder, engines, starts))
+            words = list(real.words(arguments.work, SIZE))
+            sample = write_jsonl(folder / "sample.jsonl", words[:: max(1, sum(map(len, words)) // 4_000_000)])
+            results["truth"].append(check_truth("a sample of the real text", sample, folder))
+            corpora.append(("real text", write_jsonl(folder / "real.jsonl", words)))
+            results["tables"].append(compare(*corpora[-1], folder, quick, starts))
         if arguments.large_mb:
-            source = generate(folder / "large.jsonl", arguments.large_mb, "text", "jsonl", MEAN_WORDS)
-            quick = [engine for engine in engines if engine[3]]
-            results["tables"].append(compare("large generated web", source, folder, quick, starts))
+            corpora.append(("large generated web", generate(folder / "large.jsonl", arguments.large_mb, "text", "jsonl", MEAN_WORDS)))
+            results["tables"].append(compare(*corpora[-1], folder, quick, starts))
+        print(DEFAULT_HEADINGS)
+        results["defaults"] = [defaults(title, path, folder) for title, path in corpora]
+        if arguments.formats_mb:
+            results["formats"] = formats.table(folder, arguments.work, arguments.formats_mb)
         if arguments.growth_mb:
             results["growth"] = growth(folder, arguments.growth_mb)
     print("\nwhat is not alike:")

@@ -15,6 +15,7 @@ const PEERS: &[&str] = &[
     "xxhash<4",
     "orjson",
     "pyarrow",
+    "zstandard",
 ];
 
 /// Where scripts write what they measured, one file per bench and day.

@@ -15,7 +15,7 @@ const HELP: &str = "\
 cargo xtask test                        install what the tests need, then run everything that CI runs
 cargo xtask tidy                        rules that a machine can check: arrows between crates, unsafe code, flags in messages
 cargo xtask bench scan [--mb N]         scan against peers, on the same text, in one run
-cargo xtask bench similar [--mb N] [--large-mb N] [--growth-mb N] [--only PEER,...]  whole jobs against peers
+cargo xtask bench similar [--mb N] [--large-mb N] [--growth-mb N] [--formats-mb N] [--work DIR] [--only PEER,...]  whole jobs against peers
 cargo xtask bench collections [--pages N] [--memory SIZE]  the search for mirrors at 1, 2, 4 and 8 times a web
 cargo xtask bench python [--documents N] [--seen N]  kernel calls from Python against rensa and datasketch; a million documents through Deduplicator
 cargo xtask bench serve [--pages N] [--memory SIZE]  searching under load, and ten thousand connections that say nothing

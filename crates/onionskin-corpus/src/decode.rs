@@ -1,6 +1,7 @@
 //! Decompression of whole inputs.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::Range;
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -8,7 +9,10 @@ use crate::options::Options;
 use crate::sniff::Encoding;
 
 /// Compressed bytes are fetched in pieces of this size.
-const READ_BYTES: usize = 128 << 10;
+pub(crate) const READ_BYTES: usize = 128 << 10;
+
+/// Decoded bytes come in steps of this size.
+const STEP_BYTES: usize = 64 << 10;
 
 /// The first piece of a file that is read whole.
 const FIRST_BYTES: u64 = 128 << 10;
@@ -39,16 +43,78 @@ pub(crate) fn decoder_within<'a, R: Read + Send + 'a>(
     encoding: Encoding,
     window_log: u32,
 ) -> io::Result<Box<dyn Read + Send + 'a>> {
+    if encoding == Encoding::Plain {
+        return Ok(Box::new(input));
+    }
+    decoder_of(BufReader::with_capacity(READ_BYTES, input), encoding, window_log)
+}
+
+/// As [`decoder_within`], of what is buffered already.
+pub(crate) fn decoder_of<'a, R: BufRead + Send + 'a>(
+    input: R,
+    encoding: Encoding,
+    window_log: u32,
+) -> io::Result<Box<dyn Read + Send + 'a>> {
     Ok(match encoding {
         Encoding::Plain => Box::new(input),
-        Encoding::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(READ_BYTES, input))),
+        Encoding::Gzip => Box::new(MultiGzDecoder::new(input)),
         Encoding::Zstd => {
-            let mut decoder =
-                zstd::stream::read::Decoder::with_buffer(BufReader::with_capacity(READ_BYTES, input))?;
+            let mut decoder = zstd::stream::read::Decoder::with_buffer(input)?;
             decoder.window_log_max(window_log)?;
             Box::new(decoder)
         }
     })
+}
+
+/// Decodes in steps whose borders depend on the decoded offset alone. A decoder that meets damage
+/// drops what it has written in that call: with these steps, what comes out before a break does not
+/// depend on who reads, and how much at a time.
+pub(crate) struct Steps<R> {
+    input: R,
+    step: Vec<u8>,
+    /// What is decoded and not yet handed out.
+    left: Range<usize>,
+    failure: Option<io::Error>,
+}
+
+impl<R: Read> Steps<R> {
+    /// The input begins at an offset of what is decoded.
+    pub(crate) fn new(input: R, offset: u64) -> Steps<R> {
+        let at = (offset % STEP_BYTES as u64) as usize;
+        Steps { input, step: vec![0; STEP_BYTES], left: at..at, failure: None }
+    }
+
+    fn fill(&mut self) {
+        let start = self.left.end % STEP_BYTES;
+        self.left = start..start;
+        while self.left.end < STEP_BYTES && self.failure.is_none() {
+            match self.input.read(&mut self.step[self.left.end..]) {
+                Ok(0) => return,
+                Ok(n) => self.left.end += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => self.failure = Some(error),
+            }
+        }
+    }
+}
+
+impl<R: Read> Read for Steps<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.left.is_empty() {
+            if self.failure.is_none() {
+                self.fill();
+            }
+            if self.left.is_empty()
+                && let Some(error) = self.failure.take()
+            {
+                return Err(error);
+            }
+        }
+        let n = self.left.len().min(into.len());
+        into[..n].copy_from_slice(&self.step[self.left.start..self.left.start + n]);
+        self.left.start += n;
+        Ok(n)
+    }
 }
 
 /// The beginning of what `head`, the beginning of a compressed file, decodes to: at most `limit`

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use onionskin_warc::wacz::Wacz;
 
+use crate::ahead::{Ahead, Pieces};
 use crate::csv::{CsvBlock, CsvBlocks};
-use crate::decode::{decoder_within, read_gently};
+use crate::decode::{Steps, decoder_within, read_gently};
 use crate::document::{BadReason, Loss};
 use crate::lines::{Block, BlockReader};
 use crate::options::{Format, Options};
@@ -101,13 +102,13 @@ impl Ranges {
 
 impl Feed {
     /// What goes wrong with the input itself is noted by the watch.
-    pub(crate) fn open(source: &Source, options: &Options, watch: &Watch) -> Feed {
-        Feed::try_open(source, options, watch).unwrap_or_else(|Unusable { reason, records }| {
+    pub(crate) fn open(source: &Source, options: &Options, watch: &Watch, ahead: &Ahead) -> Feed {
+        Feed::try_open(source, options, watch, ahead).unwrap_or_else(|Unusable { reason, records }| {
             Feed::Failed(Loss::record(0, source.bytes, reason).records(records))
         })
     }
 
-    fn try_open(source: &Source, options: &Options, watch: &Watch) -> Result<Feed, Unusable> {
+    fn try_open(source: &Source, options: &Options, watch: &Watch, ahead: &Ahead) -> Result<Feed, Unusable> {
         let whole = Ranges { next: 0, end: source.bytes };
         Ok(match (source.format, &source.location) {
             (_, Location::Tree(files)) => Feed::Tree { files: Arc::clone(files), next: 0 },
@@ -115,15 +116,15 @@ impl Feed {
                 Feed::JsonlRanges(whole)
             }
             (Format::Jsonl, _) => Feed::JsonlBlocks(BlockReader::new(
-                decoded(source, options, watch)?,
+                decoded(source, options, watch, ahead)?,
                 options.task_step(),
                 options.max_record(),
             )),
             (Format::Csv, _) => {
-                Feed::Csv(Box::new(CsvBlocks::new(decoded(source, options, watch)?, b',', options)?))
+                Feed::Csv(Box::new(CsvBlocks::new(decoded(source, options, watch, ahead)?, b',', options)?))
             }
             (Format::Tsv, _) => {
-                Feed::Csv(Box::new(CsvBlocks::new(decoded(source, options, watch)?, b'\t', options)?))
+                Feed::Csv(Box::new(CsvBlocks::new(decoded(source, options, watch, ahead)?, b'\t', options)?))
             }
             (Format::Parquet, _) => Feed::Parquet(Box::new(ParquetFeed::open(source, options, watch)?)),
             (Format::Warc, Location::WaczMember { .. }) => Feed::WaczMember,
@@ -146,7 +147,7 @@ impl Feed {
                 };
                 return Err(BadReason::BrokenWarc { detail }.into());
             }
-            (Format::Tree, _) => Feed::Whole(decoded(source, options, watch)?),
+            (Format::Tree, _) => Feed::Whole(decoded(source, options, watch, ahead)?),
         })
     }
 
@@ -297,7 +298,12 @@ fn unreadable(error: io::Error) -> BadReason {
 }
 
 /// A source from its front, decompressed.
-fn decoded(source: &Source, options: &Options, watch: &Watch) -> Result<Stream, BadReason> {
-    let decoder = |input| decoder_within(input, source.encoding, options.max_window_log);
-    source.open_stream(watch).and_then(decoder).map_err(unreadable)
+fn decoded(source: &Source, options: &Options, watch: &Watch, ahead: &Ahead) -> Result<Stream, BadReason> {
+    let (encoding, window_log) = (source.encoding, options.max_window_log);
+    let input = source.open_stream(watch).map_err(unreadable)?;
+    if ahead.is_on() && encoding != Encoding::Plain {
+        return Ok(Box::new(Pieces::new(input, encoding, window_log, ahead, watch)));
+    }
+    let decoder = decoder_within(input, encoding, window_log).map_err(unreadable)?;
+    Ok(if encoding == Encoding::Plain { decoder } else { Box::new(Steps::new(decoder, 0)) })
 }

@@ -50,6 +50,7 @@
 //! assert_eq!(seen.0, ["a rose", "is a rose"]);
 //! ```
 
+mod ahead;
 mod csv;
 mod decode;
 mod discover;
@@ -78,6 +79,7 @@ mod testing;
 
 pub use onionskin_extract::{ExtractOptions, PdfTool};
 
+pub use ahead::Ahead;
 pub use csv::{CsvItem, CsvProblem, CsvRecords};
 pub use decode::decoder;
 pub use discover::{DiscoverError, discover};

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use onionskin_warc::Reader;
 
+use crate::ahead::Ahead;
 use crate::document::{BadReason, BadRecord, Document, InputFailure, Loss, SkipReason, Visitor};
 use crate::feed::{Feed, Next, Work};
 use crate::options::{Format, Options};
@@ -173,7 +174,7 @@ impl Source {
     ) {
         let sources: Arc<[Source]> = Arc::new([self.clone()]);
         let shared = Arc::new(options.clone());
-        let mut feed = Feed::open(self, options, watch);
+        let mut feed = Feed::open(self, options, watch, &Ahead::default());
         while let Some(Next { mut work, input_bytes, last }) = feed.next(options, &mut |_| {}) {
             let before = wanted.documents;
             if narrow(&mut work, offset, wanted) {

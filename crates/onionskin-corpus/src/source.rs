@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use sha1::{Digest, Sha1};
 
+use crate::ahead::Ahead;
 use crate::discover::{DiscoverError, expanded};
 use crate::document::{InputFailure, SkipReason};
 use crate::feed::Feed;
@@ -107,7 +108,7 @@ impl Source {
     /// How many tasks the source is cut into, where that is known without decoding it, so that
     /// workers can begin anywhere; `None` when one has to read it from front to back.
     pub fn split(&self, options: &Options) -> Option<u32> {
-        let mut feed = Feed::open(self, options, &Watch::default());
+        let mut feed = Feed::open(self, options, &Watch::default(), &Ahead::default());
         if !feed.is_cut_by_arithmetic() {
             return None;
         }

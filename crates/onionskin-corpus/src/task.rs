@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use onionskin_extract::url;
 
+use crate::ahead::Ahead;
 use crate::document::{BadReason, InputFailure, Loss, Visitor};
 use crate::feed::{Feed, Next, Work};
 use crate::json::JsonBuffers;
@@ -60,6 +61,7 @@ pub struct Tasks {
     options: Arc<Options>,
     next: Position,
     feed: Option<(Feed, Watch)>,
+    ahead: Ahead,
     /// Stored bytes of whole sources before `next`, and of the source that is open.
     read: (u64, u64),
 }
@@ -67,7 +69,19 @@ pub struct Tasks {
 impl Tasks {
     /// The stream from its beginning.
     pub fn new(sources: Arc<[Source]>, options: Arc<Options>) -> Tasks {
-        Tasks { sources, options, next: Position::default(), feed: None, read: (0, 0) }
+        let (next, ahead) = (Position::default(), Ahead::default());
+        Tasks { sources, options, next, feed: None, ahead, read: (0, 0) }
+    }
+
+    /// Decodes compressed inputs ahead, which whoever waits for a task can help with. The tasks are
+    /// the same.
+    pub fn decoding(self, ahead: Ahead) -> Tasks {
+        Tasks { ahead, ..self }
+    }
+
+    /// What those can do who wait for a task.
+    pub fn ahead(&self) -> Ahead {
+        self.ahead.clone()
     }
 
     /// The stream from where an earlier run stopped: the tail of what [`Tasks::new`] gives.
@@ -80,9 +94,17 @@ impl Tasks {
         options: Arc<Options>,
         position: Position,
     ) -> Result<Tasks, ResumeError> {
+        Tasks::new(sources, options).from(position)
+    }
+
+    /// The same tasks from a position on; see [`Tasks::starting_at`].
+    ///
+    /// # Errors
+    ///
+    /// When the position is inside a pipe, or beyond the inputs.
+    pub fn from(self, position: Position) -> Result<Tasks, ResumeError> {
         let outside = ResumeError::Outside { position };
-        let mut tasks =
-            Tasks { next: Position { source: position.source, task: 0 }, ..Tasks::new(sources, options) };
+        let mut tasks = Tasks { next: Position { source: position.source, task: 0 }, ..self };
         let before = tasks.sources.iter().take(position.source as usize);
         tasks.read.0 = before.fold(0, |sum, source| sum.saturating_add(source.bytes));
         let Some(source) = tasks.sources.get(position.source as usize) else {
@@ -124,7 +146,7 @@ impl Tasks {
                 Some(feed) => feed,
                 none => {
                     let watch = Watch::default();
-                    none.insert((Feed::open(source, &self.options, &watch), watch))
+                    none.insert((Feed::open(source, &self.options, &watch, &self.ahead), watch))
                 }
             };
             let Some(Next { mut work, input_bytes, last }) = feed.next(&self.options, before_large) else {

@@ -42,6 +42,11 @@ impl Watch {
         self.0.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Says how far an input has been read, where it is read ahead of that.
+    pub(crate) fn set_position(&self, position: u64) {
+        self.0.position.store(position, Ordering::Relaxed);
+    }
+
     /// Stored bytes that were read so far, of an input that is read from its front.
     pub(crate) fn position(&self) -> u64 {
         self.0.position.load(Ordering::Relaxed)

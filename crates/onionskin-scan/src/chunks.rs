@@ -170,7 +170,8 @@ impl Stage for Chunks<'_> {
 fn read(work: &mut Work<'_, Chunks<'_>>) -> Result<(), ScanError> {
     let Chunks { recipe, options, sources, shares, .. } = work.stage;
     let position = Position { source: work.state.source, task: work.state.task };
-    let tasks = Tasks::starting_at(Arc::clone(sources), Arc::clone(options), position)?;
+    let tasks = Tasks::new(Arc::clone(sources), Arc::clone(options));
+    let tasks = tasks.decoding(shares.ahead()).from(position)?;
     let documents = DocId(work.state.documents as u32);
     let expected = SortedCursor::new(expected(work.stage, documents)?);
     let reading = Reading { recipe, seed: 0, options, shares: *shares };

@@ -448,7 +448,8 @@ impl Scan {
 fn read(work: &mut Work<'_, Scan>) -> Result<(), ScanError> {
     let Scan { params, recipe, options, sources, shares, .. } = work.stage;
     let position = work.state.position();
-    let tasks = match Tasks::starting_at(Arc::clone(sources), Arc::clone(options), position) {
+    let tasks = Tasks::new(Arc::clone(sources), Arc::clone(options)).decoding(shares.ahead());
+    let tasks = match tasks.from(position) {
         // It can still be taken up, when the input is whole again.
         Err(ResumeError::Input { place, reason }) => return Err(ScanError::Input { place, reason }),
         tasks => tasks?,

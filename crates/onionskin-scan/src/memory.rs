@@ -9,6 +9,7 @@
 //! | tables being written, and what never grows | [`FIXED_BYTES`], measured |
 //! | batches: rows that wait to be written | a batch is handed on when it is full |
 //! | small records, some for each thread | above that size a record is large |
+//! | inputs decoded ahead, where there are several threads | [`Shares::ahead`] |
 //! | one large record | a thread waits for its [`Turn`]; what is too large is skipped and reported |
 //!
 //! Where batches end leaves no trace in the atlas, nor does the size above which a record is large.
@@ -16,7 +17,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-use onionskin_corpus::Options;
+use onionskin_corpus::{Ahead, Options};
 use onionskin_store::MemoryBudget;
 
 /// The program, the open Parquet files and everything else that does not grow.
@@ -35,6 +36,8 @@ const SMALL_FACTOR: u64 = 48;
 const THREAD_BYTES: u64 = 10 << 20;
 /// No record is large that is smaller.
 const LEAST_SMALL_BYTES: u64 = 64 << 10;
+/// More than this per thread is not decoded ahead.
+const THREAD_AHEAD_BYTES: u64 = 64 << 20;
 /// A page of Parquet is decoded, and its rows are copied out.
 const PAGE_FACTOR: u64 = 3;
 /// What the reader of one PDF has at the most.
@@ -60,6 +63,8 @@ pub(crate) struct Shares {
     /// What a thread may hold of small records.
     small_bytes: u64,
     window_log: u32,
+    /// For compressed input that is decoded ahead.
+    ahead_bytes: u64,
 }
 
 impl Shares {
@@ -69,7 +74,10 @@ impl Shares {
         let threads = threads.max(1) as u64;
         let batches = work / 4;
         let permits = (batches / USEFUL_BATCH_BYTES).clamp(1, 2 * threads);
-        let small = work / 4;
+        // A thread that is alone waits for nobody, and has nothing to do ahead.
+        let ahead =
+            |threads: u64| if threads < 2 { 0 } else { (work / 16).min(threads * THREAD_AHEAD_BYTES) };
+        let small = work / 4 - ahead(threads.min(permits));
         let threads = threads.min(permits).min(small / (2 * THREAD_BYTES)).max(1);
         let small_bytes = small / threads;
         let small_record_bytes =
@@ -83,6 +91,7 @@ impl Shares {
             large_bytes: work / 2,
             small_record_bytes,
             small_bytes,
+            ahead_bytes: ahead(threads),
             window_log: (memory / 16).max(1).ilog2().clamp(*WINDOW_LOGS.start(), *WINDOW_LOGS.end()),
         }
     }
@@ -104,6 +113,11 @@ impl Shares {
         options
     }
 
+    /// Decodes ahead within its share.
+    pub fn ahead(&self) -> Ahead {
+        Ahead::within(self.ahead_bytes)
+    }
+
     /// The largest record: in whole mebibytes, since people read it.
     fn record_bytes(&self) -> u64 {
         (self.large_bytes / LARGE_FACTOR).next_multiple_of(1 << 20)
@@ -122,7 +136,17 @@ impl Shares {
     pub fn of_test(threads: usize, permits: usize, batch_bytes: usize, small_record_bytes: u64) -> Shares {
         let large_bytes = u64::MAX >> 1;
         let small_bytes = small_record_bytes.saturating_mul(SMALL_FACTOR);
-        Shares { permits, threads, batch_bytes, large_bytes, small_record_bytes, small_bytes, window_log: 27 }
+        let (window_log, ahead_bytes) = (27, if threads < 2 { 0 } else { 32 << 20 });
+        Shares {
+            permits,
+            threads,
+            batch_bytes,
+            large_bytes,
+            small_record_bytes,
+            small_bytes,
+            window_log,
+            ahead_bytes,
+        }
     }
 }
 
@@ -172,7 +196,7 @@ mod tests {
                 let shares = Shares::of(MemoryBudget::from_mib(mib), threads);
                 let small = shares.threads as u64 * (THREAD_BYTES + SMALL_FACTOR * shares.small_record_bytes);
                 let batches = 2 * (shares.permits * shares.batch_bytes) as u64;
-                let held = FIXED_BYTES + shares.large_bytes + small + batches;
+                let held = FIXED_BYTES + shares.large_bytes + small + batches + shares.ahead_bytes;
                 // The fixed part goes a little beyond the smallest budgets.
                 assert!(held <= (mib + 32) << 20, "{mib} MiB, {threads} threads: {held}");
                 assert!(shares.record_bytes() >= 4 << 20, "{mib} MiB, {threads} threads");

@@ -18,13 +18,13 @@
 //! kills.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crossbeam_channel::Sender;
 use onionskin_core::{Analyzer, Recipe};
 use onionskin_corpus::{
-    BadReason, BadRecord, Document, InputFailure, Options, Scratch, SkipReason, SkippedFile, Source, Task,
-    Tasks, Visitor,
+    Ahead, BadReason, BadRecord, Document, InputFailure, Options, Scratch, SkipReason, SkippedFile, Source,
+    Task, Tasks, Visitor,
 };
 use onionskin_store::cancel;
 
@@ -61,6 +61,7 @@ struct Made {
 pub(super) fn read_all(reading: Reading<'_>, tasks: Tasks, sink: &mut impl Sink) -> Result<(), ScanError> {
     let shares = reading.shares;
     let turn = Turn::default();
+    let ahead = tasks.ahead();
     let dispatcher = Mutex::new((tasks, 0u64));
     let (permit_sender, permit_receiver) = crossbeam_channel::bounded::<Batch>(shares.permits);
     let (made_sender, made_receiver) = crossbeam_channel::bounded::<Made>(shares.permits);
@@ -70,13 +71,13 @@ pub(super) fn read_all(reading: Reading<'_>, tasks: Tasks, sink: &mut impl Sink)
     std::thread::scope(|scope| {
         for _ in 0..shares.threads {
             let (permit_receiver, made) = (permit_receiver.clone(), made_sender.clone());
-            let (dispatcher, turn) = (&dispatcher, &turn);
+            let (dispatcher, turn, ahead) = (&dispatcher, &turn, &ahead);
             scope.spawn(move || {
                 let mut worker = Worker::new(reading, Hand { shares, turn, made });
                 // A closed channel means that the writer has given up.
                 while let Ok(mut batch) = permit_receiver.recv() {
                     let task = {
-                        let mut dispatcher = dispatcher.lock().unwrap_or_else(PoisonError::into_inner);
+                        let mut dispatcher = lock_or_help(dispatcher, ahead);
                         let number = dispatcher.1;
                         // Whoever holds the lock has no other task, so those before this one go on.
                         let task = dispatcher.0.next_task_gently(&mut |bytes| {
@@ -124,6 +125,18 @@ pub(super) fn read_all(reading: Reading<'_>, tasks: Tasks, sink: &mut impl Sink)
         }
         Ok(())
     })
+}
+
+/// Locks; decodes input ahead as long as another thread has the lock.
+fn lock_or_help<'a, T>(mutex: &'a Mutex<T>, ahead: &Ahead) -> MutexGuard<'a, T> {
+    loop {
+        match mutex.try_lock() {
+            Ok(guard) => return guard,
+            Err(TryLockError::Poisoned(error)) => return error.into_inner(),
+            Err(TryLockError::WouldBlock) if ahead.help() => {}
+            Err(TryLockError::WouldBlock) => return mutex.lock().unwrap_or_else(PoisonError::into_inner),
+        }
+    }
 }
 
 /// What a thread needs to make batches of tasks.

@@ -4,6 +4,7 @@
 mod bad_inputs;
 mod cli;
 mod collections;
+mod compressed;
 mod dedup;
 mod digests;
 mod evaluate;

@@ -248,6 +248,25 @@ fn greedy_pdf() -> Vec<u8> {
     pdf
 }
 
+/// Members that are decoded several at a time, and others that say less than they hold.
+#[test]
+fn members_that_grow_are_decoded_within_the_budget() {
+    let dir = Dir::new();
+    let line = format!("{{\"text\":\"{}\"}}\n", "a".repeat(3 << 20));
+    let member = gzip(&line);
+    dir.write("grow.jsonl.gz", member.repeat(80));
+    let mut lying = gzip(line.repeat(80));
+    let end = lying.len() - 4;
+    lying[end..].copy_from_slice(&100_000_u32.to_le_bytes());
+    dir.write("lie.jsonl.gz", [lying.repeat(2), member].concat());
+    for mib in [512, 1024] {
+        assert_eq!(scan(&dir, &["grow.jsonl.gz"], mib, "6")["documents"], 80);
+        // Damage is found at the end of the member.
+        let seen = scan(&dir, &["lie.jsonl.gz"], mib, "6");
+        assert_eq!(seen["bad_records"]["corrupt"], 1, "{seen}");
+    }
+}
+
 /// The process that reads PDF is within the budget too.
 #[cfg(target_os = "linux")]
 #[test]
