@@ -124,6 +124,9 @@ fn of_results(error: &(dyn Error + 'static)) -> Option<String> {
         Some(SeenError::Damaged { .. }) => {
             return said("`onionskin seen verify --repair` keeps what is sound");
         }
+        Some(SeenError::NoTexts) => {
+            return said("name the atlas whose documents were added with --texts ATLAS");
+        }
         Some(SeenError::NoSketches) => {
             return said(
                 "sketches are kept from the beginning or not at all; make an index with --threshold",

@@ -1,5 +1,6 @@
 //! A bar, on a terminal.
 
+use std::cell::Cell;
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -12,8 +13,13 @@ use crate::args::Global;
 /// Work that is known by its bytes.
 const BYTES: &str = "{spinner} {msg}  {wide_bar} {percent:>3} %  {decimal_bytes_per_sec}{left}";
 
+/// Bytes of which nobody knows how many there are: those of a pipe.
+const STREAM: &str = "{spinner} {msg}  {decimal_bytes} read  {decimal_bytes_per_sec}";
+
 /// Work whose end is not known.
 const STEPS: &str = "{spinner} {msg}  {elapsed}";
+
+const PAGES: &str = "{spinner} {msg}  {wide_bar} {human_pos} of {human_len} pages{left}";
 
 /// The time that is left is not shown before there is something to reckon it by.
 const LEAST_ELAPSED: Duration = Duration::from_secs(2);
@@ -22,9 +28,10 @@ fn style(template: &str) -> ProgressStyle {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     style.with_key("left", |state: &ProgressState, line: &mut dyn Write| {
         let known = state.elapsed() >= LEAST_ELAPSED && state.pos() > 0 && state.len() > Some(state.pos());
-        if known {
+        let left = state.eta();
+        if known && left >= Duration::from_secs(1) {
             // A terminal that takes no more is not worth an error.
-            let _ = write!(line, "  {:#} left", HumanDuration(state.eta()));
+            let _ = write!(line, "  {:#} left", HumanDuration(left));
         }
     })
 }
@@ -32,32 +39,93 @@ fn style(template: &str) -> ProgressStyle {
 /// Draws what a stage tells.
 pub(crate) struct Bar {
     bar: ProgressBar,
+    drawn: Cell<Drawn>,
+    /// Bytes that are to be read; 0 while that is not known.
+    bytes: Cell<u64>,
+}
+
+/// What a bar shows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drawn {
+    Steps,
+    Stream,
+    Bytes,
+    Pages,
+}
+
+impl Drawn {
+    fn template(self) -> &'static str {
+        match self {
+            Drawn::Steps => STEPS,
+            Drawn::Stream => STREAM,
+            Drawn::Bytes => BYTES,
+            Drawn::Pages => PAGES,
+        }
+    }
 }
 
 impl Bar {
+    /// For a stage that begins with looking for its inputs.
+    pub fn new(global: &Global) -> Bar {
+        let bar = Bar::steps(global);
+        bar.bar.set_message("finding inputs");
+        bar
+    }
+
     /// Hidden unless stderr is a terminal, and under `--quiet` and `--verbose`. `--json` changes
     /// nothing: it is about stdout.
-    pub fn new(global: &Global) -> Bar {
+    fn of(global: &Global, drawn: Drawn) -> Bar {
         let shown = std::io::stderr().is_terminal() && !global.quiet && global.verbose == 0;
-        let bar = if shown { ProgressBar::new(0) } else { ProgressBar::hidden() };
-        bar.set_style(style(BYTES));
-        bar.enable_steady_tick(Duration::from_millis(200));
-        Bar { bar }
+        // A length of 0 would be drawn as a hundred per cent.
+        let bar = if shown { ProgressBar::no_length() } else { ProgressBar::hidden() };
+        bar.set_style(style(drawn.template()));
+        Bar { bar, drawn: Cell::new(drawn), bytes: Cell::new(0) }
     }
 
     /// A bar for pages being written, whose bytes are not known beforehand.
     pub fn pages(global: &Global, pages: u64) -> Bar {
-        let bar = Bar::new(global);
-        bar.bar.set_style(style("{spinner} {msg}  {wide_bar} {human_pos} of {human_len} pages{left}"));
+        let bar = Bar::of(global, Drawn::Pages);
         bar.bar.set_length(pages);
-        bar
+        bar.ticking()
     }
 
     /// A bar for work that is told in steps.
     pub fn steps(global: &Global) -> Bar {
-        let bar = Bar::new(global);
-        bar.bar.set_style(style(STEPS));
-        bar
+        Bar::of(global, Drawn::Steps).ticking()
+    }
+
+    fn ticking(self) -> Bar {
+        self.bar.enable_steady_tick(Duration::from_millis(200));
+        self
+    }
+
+    fn draw(&self, drawn: Drawn) {
+        if self.drawn.replace(drawn) != drawn {
+            self.bar.set_style(style(drawn.template()));
+            if matches!(drawn, Drawn::Bytes | Drawn::Stream) {
+                self.bar.reset_elapsed();
+                self.bar.reset_eta();
+            }
+        }
+    }
+
+    /// So many bytes are to be read; 0 if nobody knows.
+    fn expect(&self, bytes: u64) {
+        self.bytes.set(bytes);
+        match bytes {
+            0 => self.bar.unset_length(),
+            bytes => self.bar.set_length(bytes),
+        }
+    }
+
+    /// So many bytes of input were read or copied.
+    fn read(&self, bytes: u64) {
+        // A pipe among files: nobody knows any more where the end is.
+        if self.bytes.get() > 0 && bytes > self.bytes.get() {
+            self.expect(0);
+        }
+        self.draw(if self.bytes.get() == 0 { Drawn::Stream } else { Drawn::Bytes });
+        self.bar.set_position(bytes);
     }
 
     /// Shows the bar while the work is done.
@@ -82,30 +150,26 @@ impl Progress for Bar {
         match event {
             Event::Discovered { sources, bytes } => {
                 tracing::info!(sources, bytes, "inputs found");
-                self.bar.set_length(bytes);
+                self.bar.set_message("reading");
+                self.expect(bytes);
+                self.read(0);
             }
             Event::Resumed { documents, input_bytes } => {
                 tracing::info!(documents, input_bytes, "going on where an earlier run stopped");
-                self.bar.set_position(input_bytes);
+                self.read(input_bytes);
                 self.bar.reset_eta();
             }
             Event::Scanned { documents, input_bytes, bad_records } => {
-                // Pipes tell no size, and some compressed inputs are counted as they are decoded.
-                if self.bar.length().is_none_or(|length| length < input_bytes) {
-                    self.bar.set_length(input_bytes);
-                }
-                self.bar.set_position(input_bytes);
+                self.read(input_bytes);
                 let bad = if bad_records > 0 { format!(", {bad_records} bad") } else { String::new() };
                 self.bar.set_message(format!("{} documents{bad}", crate::output::grouped(documents)));
             }
             Event::BadRecord { place, reason } => tracing::debug!(place, reason, "bad record"),
-            Event::Copied { input_bytes } => {
-                self.bar.set_position(input_bytes);
-            }
+            Event::Copied { input_bytes } => self.read(input_bytes),
             Event::Step { name } => {
                 tracing::info!(step = name);
-                // All is read; what is left is told in steps.
-                self.bar.set_style(style(STEPS));
+                // Until bytes are read again.
+                self.draw(Drawn::Steps);
                 self.bar.set_message(name);
             }
             _ => {}

@@ -408,9 +408,9 @@ pub trait Visitor {
     fn bad_record(&mut self, bad: BadRecord);
     /// A record that is no document.
     fn skipped(&mut self, reason: SkipReason);
-    /// A record whose text is null or not there. `fields` lists those that it has, `None` where the
-    /// text is among them.
-    fn no_text(&mut self, _fields: &mut dyn FnMut() -> Option<String>) {
+    /// A record, at an offset of a source, whose text is null or not there. `fields` lists those
+    /// that it has, `None` where the text is among them.
+    fn no_text(&mut self, _place: (u32, u64), _fields: &mut dyn FnMut() -> Option<String>) {
         self.skipped(SkipReason::NoText);
     }
     /// A file of a folder that is not read, by name.

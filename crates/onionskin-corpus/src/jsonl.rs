@@ -153,8 +153,11 @@ impl<'a> LineParser<'a> {
         let text = match slots[TEXT] {
             Slot::Borrowed(text) => text,
             Slot::Unpacked => &self.buffers.unpacked[TEXT],
-            Slot::Null => return self.visitor.no_text(&mut || None),
-            Slot::Absent => return self.visitor.no_text(&mut || Some(keys(line, self.buffers))),
+            Slot::Null => return self.visitor.no_text((self.source, offset), &mut || None),
+            Slot::Absent => {
+                let place = (self.source, offset);
+                return self.visitor.no_text(place, &mut || Some(keys(line, self.buffers)));
+            }
             Slot::Number(_) | Slot::Other => return self.bad(offset, bytes, BadReason::TextNotAString),
         };
         let beside = |field: usize| match slots[field] {

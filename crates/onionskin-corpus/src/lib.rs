@@ -88,7 +88,7 @@ pub use fields::FieldNames;
 pub use lookup::LookupError;
 pub use options::{BaseUrl, Format, NotABase, Options, UnknownFormat};
 pub use parquet::{ParquetText, ParquetTexts};
-pub use reopened::{JsonLine, JsonLineReader};
+pub use reopened::{JsonField, JsonLine, JsonLineReader};
 pub use sniff::Encoding;
 pub use source::Source;
 pub use task::{Position, ResumeError, Scratch, Task, Tasks, TextRow};

@@ -479,7 +479,7 @@ pub(crate) fn run_rows(
         let Some(text) = rows.text.get(row) else {
             match rows.text.is_stored(row) {
                 true => visitor.bad_record(bad(0, BadReason::InvalidUtf8)),
-                false => visitor.no_text(&mut || None),
+                false => visitor.no_text((source, offset), &mut || None),
             }
             continue;
         };

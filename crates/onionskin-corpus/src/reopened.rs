@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::document::BadReason;
 use crate::fields::FieldNames;
-use crate::json::{JsonBuffers, JsonError, Path as FieldPath, Slot, each_key, find_fields};
+use crate::json::{FIELDS, JsonBuffers, JsonError, Path as FieldPath, Slot, each_key, find_fields};
 use crate::options::Options;
 use crate::sniff::Encoding;
 use crate::source::{Location, Source};
@@ -37,6 +37,39 @@ pub struct JsonLine<'a> {
     pub beside: Option<&'a str>,
 }
 
+/// What a line has in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JsonField<'a> {
+    /// None of its names.
+    Absent,
+    /// Null.
+    Null,
+    /// A string.
+    Text(&'a str),
+    /// A number, as it is spelt.
+    Number(&'a str),
+    /// True, false, an array or an object.
+    Other,
+}
+
+impl<'a> JsonField<'a> {
+    /// A string.
+    pub fn text(self) -> Option<&'a str> {
+        match self {
+            JsonField::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// A string or a number, which are names of documents.
+    pub fn name(self) -> Option<&'a str> {
+        match self {
+            JsonField::Text(name) | JsonField::Number(name) => Some(name),
+            _ => None,
+        }
+    }
+}
+
 /// Reads fields of lines by the rules of a scan: what it takes for a document is one here, and
 /// nothing else.
 #[derive(Debug, Default)]
@@ -57,22 +90,42 @@ impl JsonLineReader {
     /// assert_eq!(reader.read(b"[1]", &Options::default(), "source"), None);
     /// ```
     pub fn read<'a>(&'a mut self, line: &'a [u8], options: &Options, beside: &str) -> Option<JsonLine<'a>> {
-        self.buffers.shrink();
-        let line = simdutf8::basic::from_utf8(line).ok()?;
         let beside = FieldNames::one(beside);
-        let paths = FieldPath::all(&[&options.text_field, &options.id_field, &beside]);
-        let slots = find_fields(line, &paths, &mut self.buffers).ok()?;
+        let [text, id, beside] = self.fields(line, [&options.text_field, &options.id_field, &beside]).ok()?;
+        Some(JsonLine { text: text.text()?, id: id.name(), beside: beside.text() })
+    }
+
+    /// Up to four fields of a line, each under the first of its names that the line has.
+    ///
+    /// # Errors
+    ///
+    /// When the line is no object.
+    ///
+    /// ```
+    /// use onionskin_corpus::{FieldNames, JsonField, JsonLineReader};
+    /// let (text, id) = (FieldNames::from("text,content"), FieldNames::one("id"));
+    /// let mut reader = JsonLineReader::default();
+    /// let found = reader.fields(br#"{"id": 7, "text": null}"#, [&text, &id]).unwrap();
+    /// assert_eq!(found, [JsonField::Null, JsonField::Number("7")]);
+    /// ```
+    pub fn fields<'a, const N: usize>(
+        &'a mut self,
+        line: &'a [u8],
+        names: [&FieldNames; N],
+    ) -> Result<[JsonField<'a>; N], BadReason> {
+        const { assert!(N <= FIELDS) };
+        self.buffers.shrink();
+        let line = simdutf8::basic::from_utf8(line).map_err(|_| BadReason::InvalidUtf8)?;
+        let slots = find_fields(line, &FieldPath::all(&names), &mut self.buffers).map_err(bad)?;
         let unpacked = &self.buffers.unpacked;
-        let string = |field: usize| match slots[field] {
-            Slot::Borrowed(value) => Some(value),
-            Slot::Unpacked => Some(unpacked[field].as_str()),
-            _ => None,
-        };
-        let id = match slots[1] {
-            Slot::Number(number) => Some(number),
-            _ => string(1),
-        };
-        Some(JsonLine { text: string(0)?, id, beside: string(2) })
+        Ok(std::array::from_fn(|field| match slots[field] {
+            Slot::Absent => JsonField::Absent,
+            Slot::Null => JsonField::Null,
+            Slot::Borrowed(value) => JsonField::Text(value),
+            Slot::Unpacked => JsonField::Text(&unpacked[field]),
+            Slot::Number(number) => JsonField::Number(number),
+            Slot::Other => JsonField::Other,
+        }))
     }
 
     /// Visits the keys of the object that a line holds, those of objects inside it left out.
@@ -86,10 +139,14 @@ impl JsonLineReader {
     /// ```
     pub fn keys(&mut self, line: &[u8], visit: impl FnMut(&str)) -> Result<(), BadReason> {
         let line = simdutf8::basic::from_utf8(line).map_err(|_| BadReason::InvalidUtf8)?;
-        each_key(line, &mut self.buffers, visit).map_err(|error| match error {
-            JsonError::NotAnObject => BadReason::NotAnObject,
-            JsonError::Broken { .. } => BadReason::BrokenJson { detail: error.to_string() },
-        })
+        each_key(line, &mut self.buffers, visit).map_err(bad)
+    }
+}
+
+fn bad(error: JsonError) -> BadReason {
+    match error {
+        JsonError::NotAnObject => BadReason::NotAnObject,
+        JsonError::Broken { .. } => BadReason::BrokenJson { detail: error.to_string() },
     }
 }
 

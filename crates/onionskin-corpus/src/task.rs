@@ -362,7 +362,7 @@ impl Scratch {
     pub fn row(&mut self, place: (u32, u64), row: TextRow<'_>, options: &Options, visitor: &mut dyn Visitor) {
         let (source, offset) = place;
         let reason = match row.text {
-            None => return visitor.no_text(&mut || None),
+            None => return visitor.no_text(place, &mut || None),
             Some(text) if text.len() as u64 > options.max_record_bytes => {
                 BadReason::TooLarge { limit: options.max_record_bytes }
             }

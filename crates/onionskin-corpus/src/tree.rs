@@ -145,8 +145,8 @@ impl Visitor for Named<'_> {
         self.visitor.skipped_file(SkippedFile { source, offset, reason, detail: String::new() });
     }
 
-    fn no_text(&mut self, fields: &mut dyn FnMut() -> Option<String>) {
-        self.visitor.no_text(fields);
+    fn no_text(&mut self, place: (u32, u64), fields: &mut dyn FnMut() -> Option<String>) {
+        self.visitor.no_text(place, fields);
     }
 
     fn failed(&mut self, failure: InputFailure) {

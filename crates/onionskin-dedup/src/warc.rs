@@ -5,7 +5,8 @@
 //! nothing but the same bytes may become one: a copy is compared with the record that stays,
 //! payload with payload, before its own is dropped. An equal text in other markup is near, not
 //! equal, and keeps its payload. The note on a near copy is a `metadata` record behind it, since
-//! the standard knows no profile of revisits that are nearly the same.
+//! the standard knows no profile of revisits that are nearly the same. Notes of an earlier copy are
+//! left out, whatever they say: the new ones take their place.
 //!
 //! The copy is made by stretches of the stored file: what lies between two changes is never decoded
 //! for writing.
@@ -63,6 +64,10 @@ pub(super) fn copy(context: &Context<'_>, job: &Job, mode: Mode) -> Result<CopyR
         match judge.fate(&record, items.peek())? {
             Fate::Keep => {}
             Fate::Untouched => report.untouched += 1,
+            Fate::Drop { place } => {
+                copy_stretch(&mut stored, done..place.start, &mut writer).map_err(writing)?;
+                done = place.end;
+            }
             Fate::Revisit { place, fields, block } => {
                 copy_stretch(&mut stored, done..place.start, &mut writer).map_err(writing)?;
                 writer.write_fields(&borrowed(&fields), &block).map_err(writing)?;
@@ -97,6 +102,8 @@ enum Fate {
     Keep,
     /// It is a copy, but which bytes of the file it takes is not known.
     Untouched,
+    /// It is a note of an earlier copy.
+    Drop { place: Range<u64> },
     /// A revisit takes its place.
     Revisit { place: Range<u64>, fields: Fields, block: Vec<u8> },
     /// A note follows it.
@@ -126,16 +133,10 @@ impl<'a> Judge<'a> {
         let Some(verdict) = verdict else {
             return match self.verdicts.peek().filter(|next| next.offset < record.offset) {
                 Some(verdict) => Err(job.moved(verdict.offset)),
-                None => Ok(Fate::Keep),
+                None => Ok(self.fate_without_verdict(record, next)),
             };
         };
-        let (end, is_damaged) = match next {
-            None => (job.bytes, record.truncated),
-            Some(Ok(Item::Record(next))) => (next.offset, record.truncated),
-            Some(Ok(Item::Damage(damage))) => (damage.offset, true),
-            // The copy ends with this error, when it is taken.
-            Some(Err(_)) => return Ok(Fate::Keep),
-        };
+        let Some((end, is_damaged)) = self.end(record, next) else { return Ok(Fate::Keep) };
         let is_segment = record.headers.get("WARC-Segment-Number").is_some();
         if job.encoding != Encoding::Plain && record.stored_len.is_none() && !is_damaged && !is_segment {
             // Which of the records in this member the verdict is on is not known either.
@@ -152,6 +153,26 @@ impl<'a> Judge<'a> {
             }
             _ => Err(job.moved(verdict.offset)),
         }
+    }
+
+    /// Where the next thing begins, and whether the record is damaged. `None` if the copy will end
+    /// with an error, when that is taken.
+    fn end(&self, record: &Record, next: Option<&io::Result<Item>>) -> Option<(u64, bool)> {
+        match next {
+            None => Some((self.job.bytes, record.truncated)),
+            Some(Ok(Item::Record(next))) => Some((next.offset, record.truncated)),
+            Some(Ok(Item::Damage(damage))) => Some((damage.offset, true)),
+            Some(Err(_)) => None,
+        }
+    }
+
+    fn fate_without_verdict(&self, record: &Record, next: Option<&io::Result<Item>>) -> Fate {
+        if !is_note(record) {
+            return Fate::Keep;
+        }
+        let end = self.end(record, next).filter(|(_, is_damaged)| !is_damaged);
+        let place = end.and_then(|(end, _)| place(record, end, self.job.encoding));
+        place.map_or(Fate::Keep, |place| Fate::Drop { place })
     }
 
     fn fate_of_copy(
@@ -355,6 +376,27 @@ fn same_message(a: &Record, b: &Record, limits: &Limits) -> bool {
     same_coding && a.problems.is_empty() && b.problems.is_empty() && a.body == b.body
 }
 
+/// Whether a record is a note that [`metadata`] made: it has the fields of one, and no others.
+fn is_note(record: &Record) -> bool {
+    if record.kind != RecordKind::Metadata || record.content_type() != Some(NOTE_TYPE) {
+        return false;
+    }
+    let Ok(block) = std::str::from_utf8(&record.block) else { return false };
+    let names: Vec<&str> =
+        block.lines().filter_map(|line| line.split_once(": ")).map(|(name, _)| name).collect();
+    names.len() == block.lines().count()
+        && names.iter().any(|name| NOTE_SUBJECTS.contains(name))
+        && names.ends_with(&["method", "cluster"])
+        && names.iter().all(|name| NOTE_SUBJECTS.contains(name) || NOTE_VALUES.contains(name))
+}
+
+const NOTE_TYPE: &str = "application/warc-fields";
+/// Fields of a note that say what the record is a duplicate of.
+const NOTE_SUBJECTS: [&str; 4] =
+    ["near-duplicate-of-uri", "near-duplicate-of-date", "near-duplicate-of-record-id", "near-duplicate-of"];
+/// Its other fields.
+const NOTE_VALUES: [&str; 4] = ["resemblance", "containment", "method", "cluster"];
+
 /// The note on a copy.
 fn metadata(
     record: &Record,
@@ -380,7 +422,7 @@ fn metadata(
     if let Some(id) = record.record_id() {
         fields.push(field("WARC-Refers-To", &format!("<{id}>")));
     }
-    fields.push(field("Content-Type", "application/warc-fields"));
+    fields.push(field("Content-Type", NOTE_TYPE));
 
     let mut block = String::new();
     let mut line = |name: &str, value: &str| {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use onionskin_seen::intake::{
     Answer, IndexStats, Intake, LineReader, OpenError, Prepared, RECIPE, RemovedName, Request, Status,
-    Threshold, Verb, Wanted, place,
+    Threshold, Verb, Verify, Wanted, place,
 };
 use onionskin_seen::{Options, Params, SeenError};
 use onionskin_store::MemoryBudget;
@@ -350,16 +350,19 @@ impl SeenIndex {
     }
 
     /// Answers documents that are objects of JSON, one each, and makes additions safe.
-    #[pyo3(signature = (documents, mode, threshold))]
+    #[pyo3(signature = (documents, mode, threshold, verify))]
     fn documents(
         &self,
         py: Python<'_>,
         documents: Vec<String>,
         mode: &str,
         threshold: Option<f64>,
+        verify: Option<&str>,
     ) -> PyResult<Vec<Verdict>> {
         let threshold = threshold.map(Threshold::try_from).transpose().map_err(value_error)?;
         let request = self.request(mode, threshold)?;
+        let verify: Option<Verify> = verify.map(str::parse).transpose().map_err(value_error)?;
+        verify.map_or(Ok(()), |how| how.ensure_possible(&self.params, false)).map_err(refused)?;
         self.with(py, |inner| {
             let lines = (1..).zip(&documents);
             let read = |(n, line): (u64, &String)| inner.lines.read(line.as_bytes(), || place("-", n));
@@ -465,7 +468,9 @@ fn not_opened(error: OpenError) -> PyErr {
 /// What cannot be asked of this index is a mistake in the arguments.
 fn refused(error: SeenError) -> PyErr {
     match error {
-        SeenError::NoFeatures(_) | SeenError::NoSketches | SeenError::NotANumber(_) => value_error(error),
+        SeenError::NoFeatures(_) | SeenError::NoSketches | SeenError::NoTexts | SeenError::NotANumber(_) => {
+            value_error(error)
+        }
         other => failed(other),
     }
 }

@@ -76,6 +76,8 @@ def ask_program(folder: Path, request: Request) -> Any:
         words += ["--threshold", str(request["threshold"])]
     if "option" in request:
         words.append(f"--{request['option']}")
+    if "verify" in request:
+        words += ["--verify", request["verify"]]
     answers = program(folder, *words, given=json_lines(request["names" if "names" in request else "documents"]))
     for answer in answers:
         del answer["type"]
@@ -105,6 +107,8 @@ def ask_server(url: str, request: Request) -> Any:
         parameters["threshold"] = request["threshold"]
     if "option" in request:
         parameters[request["option"]] = 1
+    if "verify" in request:
+        parameters["verify"] = request["verify"]
     path = f"{'add' if mode == 'add-if-new' else mode}?{urllib.parse.urlencode(parameters)}"
     lines = ask(path, json_lines(request["documents"]), "application/x-ndjson")
     return [json.loads(line) for line in lines.splitlines()]
@@ -123,6 +127,8 @@ def ask_python(seen: Deduplicator, request: Request) -> Any:
         options: dict[str, Any] = {"threshold": request["threshold"]} if "threshold" in request else {}
         if "option" in request:
             options[request["option"]] = 1
+        if "verify" in request:
+            options["verify"] = request["verify"]
         return [verdict.to_dict() for verdict in seen.answer(request["documents"], request["mode"], **options)]
     except (TypeError, ValueError) as error:
         raise Refused(str(error)) from error

@@ -289,7 +289,7 @@ impl Visitor for BatchVisitor<'_> {
         *self.batch.skipped.entry(reason).or_default() += 1;
     }
 
-    fn no_text(&mut self, fields: &mut dyn FnMut() -> Option<String>) {
+    fn no_text(&mut self, _: (u32, u64), fields: &mut dyn FnMut() -> Option<String>) {
         self.batch.no_text += 1;
         if self.batch.other_fields.is_none() {
             self.batch.other_fields = fields();

@@ -76,6 +76,8 @@ pub fn make_chunks(
         .map_err(|error| ScanError::UnknownRecipe { reason: format!("{error}") })?;
     let Some(recipe) = recipe.only_chunks(&missing) else { return Ok(BTreeMap::new()) };
     let chunks = Chunks::new(params, &atlas, recipe, missing)?;
+    let bytes = chunks.sources.iter().map(|source| source.bytes).sum();
+    progress.event(Event::Discovered { sources: chunks.sources.len(), bytes });
     Ok(stage::run(&chunks, progress)?.state.chunks)
 }
 

@@ -43,7 +43,7 @@ use serde_json::{Value, json};
 use inputs::{ChangedInput, ScanRecord};
 use memory::Shares;
 use read::{Reading, read_all};
-use state::State;
+use state::{FieldCounts, State};
 use writer::Writer;
 
 /// What to scan, and how. `inputs` to `commit_bytes` decide the bytes of the atlas. The others say
@@ -174,6 +174,8 @@ pub struct ScanSummary {
     pub links: u64,
     /// If pages have links and none lands on a document: what may give their URLs.
     pub link_remedies: Vec<LinkRemedy>,
+    /// Fields that were named by the caller, and in which no record has anything.
+    pub fields_not_found: Vec<FieldNotFound>,
     /// Chunks kept, by chunking.
     pub chunks: BTreeMap<String, u64>,
     /// Records that could not be read, by code.
@@ -210,7 +212,28 @@ pub struct ScanSummary {
     pub spilled_bytes: u64,
 }
 
-/// What gives URLs to the files of a folder.
+/// A field that was named, and in which no record has what it is for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldNotFound {
+    /// What it is for.
+    pub field: RecordField,
+    /// The names that were given, with commas between them.
+    pub names: String,
+}
+
+/// What a field of a record is for, the text aside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordField {
+    /// [`Options::id_field`].
+    Id,
+    /// [`Options::url_field`].
+    Url,
+    /// [`Options::date_field`].
+    Date,
+}
+
+/// What gives URLs to pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkRemedy {
@@ -218,6 +241,8 @@ pub enum LinkRemedy {
     Hosts,
     /// The files may come from one place: [`Options::base_url`].
     BaseUrl,
+    /// The records may have their URLs in another field: [`Options::url_field`].
+    UrlField,
 }
 
 /// A record that could not be read, or a file that was skipped.
@@ -376,12 +401,19 @@ impl Scan {
         Scan { params, recipe, options, sources, shares, resumed_documents: Cell::new(0) }
     }
 
-    /// Inputs that have no document, each with the reason. A folder is not among them: its files
-    /// are among the skipped.
+    /// Inputs that have no document, each with the reason. The files of a folder that are documents
+    /// by themselves are one input. It is not among them if other files of the folder have some.
     fn undocumented(&self, state: &State) -> Vec<BadRecord> {
-        let inputs = (0..).zip(self.sources.iter()).zip(&state.per_source);
-        let empty =
-            inputs.filter(|((_, source), (documents, _))| *documents == 0 && source.format != Format::Tree);
+        let inputs = || (0..).zip(self.sources.iter()).zip(&state.per_source);
+        let has_others = |folder: &Source| {
+            let is_in = |source: &Source| {
+                source.format != Format::Tree && Path::new(&source.name).starts_with(&folder.name)
+            };
+            inputs().any(|((_, source), (documents, _))| *documents > 0 && is_in(source))
+        };
+        let empty = inputs().filter(|((_, source), (documents, _))| {
+            *documents == 0 && (source.format != Format::Tree || !has_others(source))
+        });
         let reason = |source: u32| match state.undocumented.get(&source) {
             Some(reason) => reason.clone(),
             None => "there are no records".to_owned(),
@@ -401,12 +433,33 @@ impl Scan {
         let may_be_hosts = !options.hosts && self.sources.iter().any(Source::has_folders);
         let may_have_base =
             options.base_url.is_none() && self.sources.iter().any(|source| source.format == Format::Tree);
-        let remedies = [(may_be_hosts, LinkRemedy::Hosts), (may_have_base, LinkRemedy::BaseUrl)];
+        let may_have_field = state.fields.documents > state.fields.with_url;
+        let remedies = [
+            (may_be_hosts, LinkRemedy::Hosts),
+            (may_have_base, LinkRemedy::BaseUrl),
+            (may_have_field, LinkRemedy::UrlField),
+        ];
         remedies.into_iter().filter(|(may_be, _)| *may_be).map(|(_, remedy)| remedy).collect()
+    }
+
+    /// Fields that are not those by default, and in which nothing was found.
+    fn fields_not_found(&self, state: &State) -> Vec<FieldNotFound> {
+        let Options { id_field, url_field, date_field, .. } = &*self.options;
+        let FieldCounts { documents, with_id, with_url, with_date } = state.fields;
+        let fields = [
+            (RecordField::Id, id_field, FieldNames::ID, with_id),
+            (RecordField::Url, url_field, FieldNames::URL, with_url),
+            (RecordField::Date, date_field, FieldNames::DATE, with_date),
+        ];
+        let fields = fields.into_iter().filter(|(_, names, default, found)| {
+            documents > 0 && *found == 0 && !names.is_empty() && **names != FieldNames::from(*default)
+        });
+        fields.map(|(field, names, ..)| FieldNotFound { field, names: names.to_string() }).collect()
     }
 
     fn summary(&self, Done { state, usage }: Done<State>) -> ScanSummary {
         let (undocumented, remedies) = (self.undocumented(&state), self.link_remedies(&state));
+        let fields_not_found = self.fields_not_found(&state);
         let examples = state.bad_record_examples.into_iter();
         ScanSummary {
             atlas: self.params.atlas.clone(),
@@ -421,6 +474,7 @@ impl Scan {
             links_unresolved: state.links_unresolved,
             links: state.links,
             link_remedies: remedies,
+            fields_not_found,
             chunks: state.chunks,
             bad_records: state.bad_records,
             bad_record_bytes: state.bad_record_bytes,

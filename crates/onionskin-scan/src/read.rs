@@ -259,8 +259,8 @@ impl Visitor for PartVisitor<'_, '_> {
         self.hand_on();
     }
 
-    fn no_text(&mut self, fields: &mut dyn FnMut() -> Option<String>) {
-        self.inner.no_text(fields);
+    fn no_text(&mut self, place: (u32, u64), fields: &mut dyn FnMut() -> Option<String>) {
+        self.inner.no_text(place, fields);
     }
 
     fn skipped_file(&mut self, file: SkippedFile) {

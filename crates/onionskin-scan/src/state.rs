@@ -52,11 +52,34 @@ pub struct State {
     /// Documents without a URL.
     #[serde(default)]
     pub documents_without_url: u64,
+    /// What documents of records and rows have.
+    #[serde(default)]
+    pub fields: FieldCounts,
     /// Of inputs without a document so far: what came first of what is none.
     #[serde(default)]
     pub undocumented: BTreeMap<u32, String>,
     /// Documents and bad records of every source.
     pub per_source: Vec<(u64, u64)>,
+}
+
+/// Documents that were records of JSON or rows of a table, and how many of them have what stands in
+/// a field of its own.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FieldCounts {
+    pub documents: u64,
+    pub with_id: u64,
+    pub with_url: u64,
+    pub with_date: u64,
+}
+
+impl FieldCounts {
+    pub fn count(&mut self, id: bool, url: bool, date: bool) {
+        self.documents += 1;
+        self.with_id += u64::from(id);
+        self.with_url += u64::from(url);
+        self.with_date += u64::from(date);
+    }
 }
 
 impl State {

@@ -2,7 +2,7 @@
 
 use onionskin_core::format::grouped;
 use onionskin_core::{DocId, SiteId};
-use onionskin_corpus::{BadReason, BadRecord, SkipReason, Source};
+use onionskin_corpus::{BadReason, BadRecord, Format, SkipReason, Source};
 use onionskin_extract::url::registered_domain;
 use onionskin_store::schema::ChunkingName;
 use onionskin_store::stage::Work;
@@ -175,7 +175,8 @@ impl<'w, 'a> Writer<'w, 'a> {
         for (doc, (row, strings)) in first.onward().zip(batch.documents()) {
             let Strings { id, url, host, title, canonical_url, media_type } = strings;
             let site = host.map(|host| self.site(host)).transpose()?;
-            let source = self.sources.get(row.source as usize).map_or("", |source| source.name.as_str());
+            let input = self.sources.get(row.source as usize);
+            let source = input.map_or("", |source| source.name.as_str());
             self.work
                 .staging
                 .documents()?
@@ -199,6 +200,9 @@ impl<'w, 'a> Writer<'w, 'a> {
             self.end_large(strings)?;
             self.work.state.tokens += row.tokens;
             self.work.state.documents_without_url += u64::from(url.is_none());
+            if input.is_some_and(|source| has_fields(source.format)) {
+                self.work.state.fields.count(id.is_some(), url.is_some(), row.fetched_at.is_some());
+            }
             self.work.state.empty_documents += u64::from(is_empty(row) && !row.revisit);
             self.work.state.revisits += u64::from(row.revisit);
             if let Some(count) = self.work.state.per_source.get_mut(row.source as usize) {
@@ -351,6 +355,11 @@ impl<'w, 'a> Writer<'w, 'a> {
         }
         Ok(())
     }
+}
+
+/// Whether the records of a format have their id, URL and date in fields.
+fn has_fields(format: Format) -> bool {
+    matches!(format, Format::Jsonl | Format::Parquet | Format::Csv | Format::Tsv)
 }
 
 /// The reason, and how much is lost where that is more than one record.

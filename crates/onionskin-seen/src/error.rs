@@ -88,6 +88,9 @@ pub enum SeenError {
         "the index keeps no sketches, which a threshold is compared with\nhint: sketches are kept from the beginning or not at all; create another index with sketches"
     )]
     NoSketches,
+    /// An index keeps no texts, and nobody said where they are.
+    #[error("the index keeps no texts to compare with")]
+    NoTexts,
     /// A name that is no number, in an index of numbers.
     #[error("{0:?} is not a whole number, as the names of this index are")]
     NotANumber(String),

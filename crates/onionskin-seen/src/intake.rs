@@ -59,7 +59,7 @@ pub use documents::{
 };
 pub use features::{Features, TextFeatures};
 pub use open::{Index, Intake, OpenError, RECIPE, SEED, THRESHOLD, Wanted};
-pub use request::{InvalidThreshold, Request, Threshold, UnknownVerb, Verb};
+pub use request::{InvalidThreshold, Request, Threshold, UnknownVerb, UnknownVerify, Verb, Verify};
 
 #[cfg(test)]
 mod tests;

@@ -85,6 +85,8 @@ pub enum Method {
     Sketch,
     /// The features in common.
     Features,
+    /// The sets of shingles of both texts: no estimate. The command line only.
+    Text,
 }
 
 /// How large an index is.

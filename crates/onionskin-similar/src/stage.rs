@@ -208,10 +208,15 @@ impl SimilarParams {
 
     /// Whether the atlas has the result of this very search.
     pub fn is_done(&self, atlas: &Atlas) -> Result<bool, SimilarError> {
-        let Some(record) = atlas.record::<SimilarRecord>()? else { return Ok(false) };
         // What cannot be done was not done; doing it will tell why.
         let Ok(job) = Job::new(self, atlas) else { return Ok(false) };
-        Ok(record.search == SearchRecord::new(&job) && stage::is_whole(&job, atlas))
+        let is_found = if self.for_report {
+            levels::is_known(&job)?
+        } else {
+            let record = atlas.record::<SimilarRecord>()?;
+            record.is_some_and(|record| record.search == SearchRecord::new(&job))
+        };
+        Ok(is_found && stage::is_whole(&job, atlas))
     }
 }
 

@@ -9,6 +9,7 @@ mod files;
 mod html;
 mod machine;
 mod make;
+mod origin;
 mod overview;
 
 use std::borrow::Cow;

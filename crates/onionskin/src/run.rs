@@ -95,6 +95,20 @@ pub struct RunSummary {
     pub peak_memory: Option<u64>,
 }
 
+impl RunSummary {
+    /// Whether earlier runs had done everything that was wanted.
+    pub fn is_nothing_new(&self) -> bool {
+        let RunSummary { scan, similar, collections, report, .. } = self;
+        let done = [
+            scan.summary().is_some(),
+            similar.summary().is_some(),
+            collections.summary().is_some(),
+            report.summary().is_some(),
+        ];
+        !done.contains(&true)
+    }
+}
+
 /// Under `outcomes` what became of every stage; under its name what it saw, or null.
 impl Serialize for RunSummary {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -190,8 +204,10 @@ pub fn run(params: &RunParams, progress: &dyn Progress) -> Result<RunSummary, Ru
             }
         }
     };
+    let fresh = fresh || collections.summary().is_some();
     let report = match &page {
         None => Outcome::NotWanted,
+        Some(page) if !fresh && page.is_done()? => Outcome::WasThere,
         Some(page) => Outcome::Done(report(page, progress)?),
     };
     Ok(RunSummary {

@@ -16,7 +16,7 @@ use onionskin_study::figure::{CollectionPoint, Figure, Ink};
 use super::similar::apply;
 use crate::Exit;
 use crate::args::{Global, ResourceArgs};
-use crate::output::{Counts, bytes, grouped, print, print_tagged, seconds, table, tell};
+use crate::output::{Counts, bytes, grouped, print, print_tagged, seconds, table};
 use crate::progress::Bar;
 
 #[derive(Debug, clap::Args)]
@@ -72,10 +72,13 @@ pub(crate) fn run(args: &CollectionsArgs, global: &Global) -> anyhow::Result<Exi
     params.url_rules = !args.no_url_rules;
     apply(&args.resources, &mut params.memory, &mut params.threads);
     let bar = Bar::steps(global);
-    let is_there = !args.show && !args.overwrite && params.is_done(&Atlas::open(&args.atlas)?)?;
-    if is_there && !global.quiet {
-        tell("nothing to do: the atlas has the result of this search; --overwrite searches again");
+    let atlas = Atlas::open(&args.atlas)?;
+    let is_there = !args.show && !args.overwrite && params.is_done(&atlas)?;
+    if is_there {
+        let groups = [("collections", super::rows_of(&atlas, &TableName::CollectionGroups))];
+        super::nothing_to_do(global, "collections", &args.atlas, &groups, "--overwrite searches again")?;
     }
+    drop(atlas);
     let summary = if args.show || is_there { None } else { Some(collections(&params, &bar)) };
     bar.finish();
     let summary = summary.transpose()?;

@@ -5,8 +5,10 @@ mod advice;
 use std::fmt::Write;
 use std::time::{Duration, Instant};
 
+use anyhow::Context;
 use comfy_table::Table;
 use onionskin_core::{Analyzer, Chunking, FeatureFilter, Recipe};
+use onionskin_store::process;
 use onionskin_testkit::{Composer, Web, WebSpec};
 use serde::Serialize;
 
@@ -15,7 +17,7 @@ use crate::args::{Global, PlanArgs};
 use crate::output::{bytes, grouped, print, print_tagged, seconds, table};
 
 pub(crate) use advice::Goal;
-use advice::{Advice, name_of};
+use advice::{Advice, Candidate, filter_of, lacks, name_of, wanted_filter};
 
 /// `onionskin plan --json`.
 #[derive(Serialize)]
@@ -51,6 +53,12 @@ struct NamedWire {
     about: &'static str,
     disk_bytes: u64,
     text_bytes_per_cpu_second: Option<f64>,
+    cpu_seconds: Option<f64>,
+    /// The filter that makes candidates with it, and the share of pairs at the threshold it misses.
+    filter: String,
+    miss_at_threshold: f64,
+    /// Why it does not serve, if it does not.
+    lacks: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -60,7 +68,8 @@ struct DiskWire {
 }
 
 pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
-    let advice = Advice::new(args)?;
+    let candidates = candidates(args)?;
+    let advice = Advice::new(args, &candidates)?;
     let (recipe, filter) = (&advice.recipe, advice.filter);
     let far = args.far.unwrap_or(args.threshold * 2.0 / 3.0);
     // Of a given filter, the two points at which it errs once in a hundred.
@@ -69,12 +78,15 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
         None => (args.threshold, far),
     };
     let disk = disk(recipe, args.documents, args.mean_words);
-    let speed = (!args.no_measure).then(|| measure(recipe));
-    let text_bytes = args.documents as f64 * args.mean_words as f64 * BYTES_PER_WORD;
+    let known = candidates.iter().find(|candidate| candidate.recipe == *recipe);
+    let speed = match known {
+        Some(known) => known.text_bytes_per_cpu_second,
+        None => (!args.no_measure).then(|| measure(recipe)),
+    };
     let wire = PlanWire {
         recipe: recipe.to_string(),
         name: name_of(recipe),
-        named: named(args)?,
+        named: candidates.into_iter().map(|candidate| named(candidate, args)).collect(),
         reason: advice.reason,
         commands: advice.commands,
         k: filter.k(),
@@ -91,7 +103,7 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
         disk_bytes: together(&disk),
         disk,
         text_bytes_per_cpu_second: speed,
-        cpu_seconds: speed.map(|speed| text_bytes / speed),
+        cpu_seconds: speed.map(|speed| text_bytes(args) / speed),
         curve: (0..=100).map(|i| f64::from(i) / 100.0).map(|x| (x, filter.acceptance(x))).collect(),
     };
     if global.json {
@@ -105,15 +117,45 @@ pub(crate) fn run(args: &PlanArgs, global: &Global) -> anyhow::Result<Exit> {
 /// Text has a word every six bytes, the blank included.
 const BYTES_PER_WORD: f64 = 6.0;
 
-/// The recipes with a name.
-fn named(args: &PlanArgs) -> anyhow::Result<Vec<NamedWire>> {
+fn text_bytes(args: &PlanArgs) -> f64 {
+    args.documents as f64 * args.mean_words as f64 * BYTES_PER_WORD
+}
+
+/// The recipes with a name, each measured.
+fn candidates(args: &PlanArgs) -> anyhow::Result<Vec<Candidate>> {
+    // What cannot be asked for is said before anything is measured.
+    wanted_filter(args)?;
     let of = |(name, spelling, about): (_, &str, _)| {
         let recipe: Recipe = spelling.parse()?;
-        let disk_bytes = together(&disk(&recipe, args.documents, args.mean_words));
-        let text_bytes_per_cpu_second = (!args.no_measure).then(|| measure(&recipe));
-        Ok(NamedWire { name, about, disk_bytes, text_bytes_per_cpu_second })
+        let filter = filter_of(&recipe, args).context("a recipe with a name has a filter")?;
+        let speed = (!args.no_measure).then(|| measure(&recipe));
+        Ok(Candidate {
+            name,
+            about,
+            filter,
+            disk_bytes: together(&disk(&recipe, args.documents, args.mean_words)),
+            cpu_seconds: speed.map(|speed| text_bytes(args) / speed),
+            text_bytes_per_cpu_second: speed,
+            lacks: lacks(&recipe, filter, args),
+            recipe,
+        })
     };
     Recipe::NAMED.into_iter().map(of).collect()
+}
+
+fn named(candidate: Candidate, args: &PlanArgs) -> NamedWire {
+    let Candidate { name, about, filter, disk_bytes, cpu_seconds, text_bytes_per_cpu_second, lacks, .. } =
+        candidate;
+    NamedWire {
+        name,
+        about,
+        disk_bytes,
+        text_bytes_per_cpu_second,
+        cpu_seconds,
+        filter: filter.to_string(),
+        miss_at_threshold: filter.miss(args.threshold),
+        lacks,
+    }
 }
 
 fn together(disk: &[DiskWire]) -> u64 {
@@ -152,13 +194,13 @@ fn disk(recipe: &Recipe, documents: u64, mean_words: u64) -> Vec<DiskWire> {
     disk
 }
 
-/// Bytes of text a second on one core of this machine, in a third of a second.
+/// Bytes of text per CPU second on this machine, in a third of a second.
 fn measure(recipe: &Recipe) -> f64 {
     let mut analyzer = Analyzer::new(recipe, 1);
     let Ok(web) = Web::new(&WebSpec::new(200, 1)) else { return 1.0 };
     let mut composer = Composer::new(&web);
     let texts: Vec<String> = (0..web.n_pages()).map(|page| composer.text(page).to_owned()).collect();
-    let start = Instant::now();
+    let (start, begun) = (Instant::now(), process::cpu_seconds());
     let mut done = 0;
     while start.elapsed() < Duration::from_millis(300) {
         for text in &texts {
@@ -166,7 +208,9 @@ fn measure(recipe: &Recipe) -> f64 {
             done += text.len();
         }
     }
-    done as f64 / start.elapsed().as_secs_f64()
+    // Others may use the processor meanwhile. A system that does not tell gives wall time.
+    let used = process::cpu_seconds() - begun;
+    done as f64 / if used > 0.0 { used } else { start.elapsed().as_secs_f64() }
 }
 
 fn describe(plan: &PlanWire, filter: FeatureFilter, args: &PlanArgs) -> String {
@@ -221,10 +265,14 @@ fn describe(plan: &PlanWire, filter: FeatureFilter, args: &PlanArgs) -> String {
 
 /// The recipes with a name, side by side.
 fn compared(plan: &PlanWire) -> Table {
-    let mut rows = table(&["recipe", "on disk", "text a second", "for"]);
+    let mut rows = table(&["recipe", "on disk", "text per CPU second", "for"]);
     for named in &plan.named {
         let speed = named.text_bytes_per_cpu_second.map_or_else(String::new, |speed| bytes(speed as u64));
-        rows.add_row([named.name.to_owned(), bytes(named.disk_bytes), speed, named.about.to_owned()]);
+        let about = match &named.lacks {
+            Some(lacks) => format!("{} ({lacks})", named.about),
+            None => named.about.to_owned(),
+        };
+        rows.add_row([named.name.to_owned(), bytes(named.disk_bytes), speed, about]);
     }
     rows
 }

@@ -4,6 +4,7 @@ use onionskin::run::Outcome;
 use onionskin::similar::Search;
 use onionskin::{RunParams, RunSummary};
 use onionskin_mirror::Merge;
+use onionskin_store::Atlas;
 
 use super::collections;
 use super::scan;
@@ -53,12 +54,33 @@ pub(crate) struct SearchArgs {
 pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args)?;
     let summary = Bar::new(global).during(|bar| onionskin::run(&params, bar))?;
-    #[cfg(feature = "serve")]
-    if args.searches.index {
-        super::serve::index(&params.scan.atlas, params.scan.memory, global)?;
+    let indexed = index(args, &params, global)?;
+    if summary.is_nothing_new() && !indexed {
+        let atlas = Atlas::open(&summary.atlas)?;
+        let [pairs, clustered] = similar::found_by(&atlas);
+        let found = [("documents", scan::documents(&atlas)), pairs, clustered];
+        super::nothing_to_do(global, "run", &summary.atlas, &found, "--overwrite does all of it again")?;
+        return Ok(scan::answer(&atlas));
     }
     print_summary(global, "run", &summary, describe)?;
-    Ok(summary.scan.summary().map_or(Exit::Done, |scanned| scan::warn(scanned, global)))
+    match summary.scan.summary() {
+        Some(scanned) => Ok(scan::warn(scanned, global)),
+        None => Ok(scan::answer(&Atlas::open(&summary.atlas)?)),
+    }
+}
+
+/// Makes the full-text index if that is wanted and there is none; whether it was made.
+#[cfg(feature = "serve")]
+fn index(args: &RunArgs, params: &RunParams, global: &Global) -> anyhow::Result<bool> {
+    if !args.searches.index {
+        return Ok(false);
+    }
+    super::serve::index(&params.scan.atlas, params.scan.memory, global)
+}
+
+#[cfg(not(feature = "serve"))]
+fn index(_: &RunArgs, _: &RunParams, _: &Global) -> anyhow::Result<bool> {
+    Ok(false)
 }
 
 fn params(args: &RunArgs) -> anyhow::Result<RunParams> {
@@ -87,9 +109,10 @@ fn describe(summary: &RunSummary) -> String {
     }
     text += &section("similar", &summary.similar, similar::describe);
     text += &section("collections", &summary.collections, collections::describe);
-    if let Some(report) = summary.report.summary() {
-        text += &format!("report: {}\n", report.written.page.display());
-    }
+    text += &match summary.report.summary() {
+        Some(report) => format!("report: {}\n", report.written.page.display()),
+        None => section("report", &summary.report, |_| String::new()),
+    };
     text += &format!(
         "in all: {}, {} of processor time, {} of memory at most\n",
         seconds(summary.seconds),

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use onionskin::scan::{BadRecord, LinkRemedy};
+use onionskin::scan::{BadRecord, FieldNotFound, LinkRemedy, RecordField};
 use onionskin::{ScanParams, ScanSummary, scan};
 use onionskin_core::format::plural;
 use onionskin_corpus::Options;
 use onionskin_extract::ExtractOptions;
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, TableName};
 
 use crate::Exit;
 use crate::args::{Global, ReadingArgs, ScanArgs};
@@ -17,16 +17,32 @@ use crate::progress::Bar;
 pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args);
     if params.is_done()? {
-        let manifest = Atlas::open(&params.atlas)?.manifest().clone();
-        let documents = manifest.counts.get("documents").copied().unwrap_or(0);
-        let found = [("documents", documents), ("inputs", manifest.inputs.len() as u64)];
+        let atlas = Atlas::open(&params.atlas)?;
+        let found = [("documents", documents(&atlas)), ("inputs", atlas.manifest().inputs.len() as u64)];
         let hint = "names, lengths and formats of the inputs are the same as then; --overwrite scans again";
-        return super::nothing_to_do(global, "scan", &params.atlas, &found, hint);
+        super::nothing_to_do(global, "scan", &params.atlas, &found, hint)?;
+        return Ok(answer(&atlas));
     }
     let summary = Bar::new(global).during(|bar| scan(&params, bar))?;
     print_summary(global, "scan", &summary, describe)?;
     Ok(warn(&summary, global))
 }
+
+/// Documents of a finished scan.
+pub(super) fn documents(atlas: &Atlas) -> u64 {
+    super::rows_of(atlas, &TableName::Documents)
+}
+
+/// The answer of an earlier scan, again: no if it read not one document.
+pub(super) fn answer(atlas: &Atlas) -> Exit {
+    if documents(atlas) > 0 {
+        return Exit::Done;
+    }
+    tell(NOTHING_READ);
+    Exit::No
+}
+
+const NOTHING_READ: &str = "warning: not one document could be read";
 
 /// Warns of inputs that gave nothing. An atlas of nothing is hardly what was wanted: then the
 /// answer is no.
@@ -44,13 +60,21 @@ pub(super) fn warn(summary: &ScanSummary, global: &Global) -> Exit {
         tell(&format!("warning: {} inputs in all have no document", grouped(empty)));
     }
     if is_nothing {
-        tell("warning: not one document could be read");
+        tell(NOTHING_READ);
     }
     if examples
         .iter()
         .any(|input| input.reason.starts_with("no field") || input.reason.starts_with("no column"))
     {
         tell("hint: name the fields that hold texts with --text-field, as in --text-field text,body");
+    }
+    for FieldNotFound { field, names } in &summary.fields_not_found {
+        let (what, option) = match field {
+            RecordField::Id => ("an id", "--id-field"),
+            RecordField::Url => ("a URL", "--url-field"),
+            RecordField::Date => ("a date", "--date-field"),
+        };
+        tell(&format!("warning: no record has {what} in {} ({option})", shown(names)));
     }
     if is_nothing { Exit::No } else { Exit::Done }
 }
@@ -111,6 +135,7 @@ fn describe_lost_links(text: &mut String, summary: &ScanSummary) {
         text.push_str(match remedy {
             LinkRemedy::Hosts => "hint: --hosts if the folders in the folder are named after hosts\n",
             LinkRemedy::BaseUrl => "hint: --base-url URL gives the files the place that they come from\n",
+            LinkRemedy::UrlField => "hint: --url-field NAME says in which field records have their URLs\n",
         });
     }
 }

@@ -9,10 +9,13 @@ use anyhow::{Context, bail};
 use clap::{Subcommand, ValueHint};
 use onionskin::seen::intake::{
     Answer, AtlasDocuments, Documents, Fields, Incoming, Index, IndexStats, Intake, OpenError, OtherFields,
-    Prepared, RemovedName, Request, Status, THRESHOLD, Threshold, Verb, VerifyAnswer, Wanted, read_names,
+    Prepared, RemovedName, Request, Status, THRESHOLD, Threshold, Verb, Verify, VerifyAnswer, Wanted,
+    read_names,
 };
-use onionskin::seen::{Options, Params, Reader, Seen, SeenError, repair, verify};
+use onionskin::seen::{Options, Params, Reader, Seen, SeenError, StoredTexts, Unverified, repair, verify};
 use onionskin_core::Recipe;
+use onionskin_core::format::plural;
+use onionskin_corpus::FieldNames;
 use onionskin_store::{Atlas, MemoryBudget, TableName};
 use serde::Serialize;
 
@@ -87,13 +90,16 @@ struct RemoveArgs {
 /// What names a document.
 #[derive(Debug, clap::Args)]
 struct NameArgs {
-    /// The field with the document's own name. A field `name` is taken too.
-    #[arg(long, default_value = "id", value_name = "NAME")]
-    id_field: String,
-    /// The field with the URL, which is the name where there is no id.
-    #[arg(long, default_value = "url", value_name = "NAME")]
-    url_field: String,
-    /// Ignore fields that nobody reads. Without this, a JSON document that has one is bad.
+    /// The field with the document's own name, or several, of which the first that a document has
+    /// counts. A field `name` is accepted too [default: id; in files id,doc_id]
+    #[arg(long, value_name = "NAMES")]
+    id_field: Option<FieldNames>,
+    /// The field with the URL, which is the name where there is no id [default: url; in files
+    /// url,meta.url,metadata.url]
+    #[arg(long, value_name = "NAMES")]
+    url_field: Option<FieldNames>,
+    /// Ignore other fields on standard input. Without this, a JSON document that has one is bad. In
+    /// files they are always ignored.
     #[arg(long)]
     ignore_other_fields: bool,
 }
@@ -134,6 +140,15 @@ struct IntakeArgs {
     /// [default: that of the index, or 0.9]
     #[arg(long, value_name = "RESEMBLANCE")]
     threshold: Option<Threshold>,
+    /// How the resemblance of near-duplicates is found: `sketch` estimates it from minima; `text`
+    /// computes it from the texts of both, and needs --texts. It changes no other part of an answer
+    /// [default: sketch, or by features in an index without minima]
+    #[arg(long, value_name = "HOW")]
+    verify: Option<Verify>,
+    /// With `--verify text`: the atlas whose documents were added to the index with --atlas. Its
+    /// inputs are read again.
+    #[arg(long, value_name = "ATLAS", value_hint = ValueHint::DirPath, requires = "verify")]
+    texts: Option<PathBuf>,
     /// Append the lines of documents that are new to this file. Inputs are JSON lines then.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "atlas")]
     new: Option<PathBuf>,
@@ -147,9 +162,10 @@ struct IntakeArgs {
     /// Documents that wait in the log, and in memory, before they become a file of the index.
     #[arg(long, default_value_t = Options::TABLE_DOCUMENTS, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
     log_documents: u32,
-    /// The field with the text; `metadata.text` goes into an object.
-    #[arg(long, default_value = "text", value_name = "NAME")]
-    text_field: String,
+    /// The field with the text, or several; `metadata.text` goes into an object [default: text; in
+    /// files text,content,raw_content]
+    #[arg(long, value_name = "NAMES")]
+    text_field: Option<FieldNames>,
     /// The field with HTML, whose text is extracted as a scan does it. A document has a text or
     /// HTML.
     #[arg(long, default_value = "html", value_name = "NAME")]
@@ -220,16 +236,43 @@ fn memory(resources: &ResourceArgs) -> MemoryBudget {
 }
 
 impl NameArgs {
-    fn fields(&self) -> Fields {
-        let others = if self.ignore_other_fields { OtherFields::Ignored } else { OtherFields::Refused };
-        Fields { id: self.id_field.clone(), url: self.url_field.clone(), others, ..Fields::default() }
+    /// What an input may have.
+    fn fields(&self, input: &str) -> Fields {
+        let mut fields = if input == "-" { Fields::default() } else { Fields::of_files() };
+        for (field, given) in [(&mut fields.id, &self.id_field), (&mut fields.url, &self.url_field)] {
+            if let Some(given) = given {
+                field.clone_from(given);
+            }
+        }
+        if self.ignore_other_fields {
+            fields.others = OtherFields::Ignored;
+        }
+        fields
     }
 }
 
 impl IntakeArgs {
-    fn fields(&self) -> Fields {
-        let (text, html) = (self.text_field.clone(), self.html_field.clone());
-        Fields { text, html, text_is_html: self.text_is_html, ..self.fields.fields() }
+    fn fields(&self, input: &str) -> Fields {
+        let fields = self.fields.fields(input);
+        let (text, html) = (self.text_field.clone().unwrap_or(fields.text), self.html_field.clone());
+        Fields { text, html, text_is_html: self.text_is_html, ..fields }
+    }
+
+    /// The texts that near-duplicates are compared with, if they are wanted.
+    fn stored_texts(&self, params: &Params) -> anyhow::Result<Option<StoredTexts>> {
+        let Some(how) = self.verify else { return Ok(None) };
+        how.ensure_possible(params, self.texts.is_some())?;
+        match (how, &self.texts) {
+            (Verify::Sketch, Some(_)) => bail!("--texts belongs to --verify text"),
+            (Verify::Text, _) if self.atlas.is_some() => bail!(
+                "the documents of an atlas come without texts\nhint: give the inputs of the atlas instead of --atlas, or use --verify sketch"
+            ),
+            (Verify::Text, Some(atlas)) => {
+                let (atlas, memory) = (Atlas::open(atlas)?, memory(&self.resources));
+                Ok(Some(StoredTexts::open(&atlas, params, memory, super::pdf_worker())?))
+            }
+            (Verify::Sketch | Verify::Text, _) => Ok(None),
+        }
     }
 
     fn wanted(&self) -> Wanted {
@@ -274,6 +317,8 @@ struct Answering {
     request: Request,
     out: Vec<u8>,
     new: Option<New>,
+    stored: Option<StoredTexts>,
+    unverified: Option<(u64, Unverified)>,
     counts: BTreeMap<&'static str, u64>,
 }
 
@@ -309,7 +354,17 @@ impl New {
 
 impl Answering {
     fn documents(&mut self, batch: &mut Vec<Incoming>) -> anyhow::Result<()> {
-        let answers = self.intake.answer(std::mem::take(batch), self.request)?;
+        let texts: Vec<Option<String>> = match &self.stored {
+            Some(_) => batch.iter().map(|document| document.text.clone().ok()).collect(),
+            None => Vec::new(),
+        };
+        let mut answers = self.intake.answer(std::mem::take(batch), self.request)?;
+        for (answer, text) in answers.iter_mut().zip(&texts) {
+            let (Some(stored), Some(text)) = (&mut self.stored, text) else { continue };
+            if let Err(why) = stored.verify(answer, text) {
+                self.unverified.get_or_insert((0, why)).0 += 1;
+            }
+        }
         if let Some(new) = &mut self.new {
             new.write(&answers)?;
         }
@@ -350,7 +405,7 @@ impl Answering {
     }
 
     fn input(&mut self, input: &str, args: &IntakeArgs) -> anyhow::Result<()> {
-        let mut documents = Documents::open(input, args.fields(), args.max_record_bytes.bytes())?;
+        let mut documents = Documents::open(input, args.fields(input), args.max_record_bytes.bytes())?;
         let mut batch = Vec::new();
         if self.new.is_some() && documents.line().is_none() {
             bail!("{input}: --new copies lines of JSON, and this is another format");
@@ -374,13 +429,15 @@ fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exi
     let intake = args.open(verb, atlas.as_ref())?;
     let request = Request { verb, threshold: args.threshold };
     request.ensure_possible(intake.params())?;
+    let stored = args.stored_texts(intake.params())?;
     if !global.quiet {
         tell(&described(intake.params()));
         let lacking = atlas.as_ref().is_some_and(|atlas| !atlas.has(&TableName::Sketches));
         warning(intake.params(), args.threshold, lacking).iter().for_each(|text| tell(text));
     }
     let new = args.new.as_deref().map(New::open).transpose()?;
-    let mut answering = Answering { intake, request, out: Vec::new(), new, counts: BTreeMap::new() };
+    let counts = BTreeMap::new();
+    let mut answering = Answering { intake, request, out: Vec::new(), new, stored, unverified: None, counts };
     match &atlas {
         Some(atlas) => answering.atlas(atlas, args.batch)?,
         None if args.inputs.is_empty() => answering.input("-", args)?,
@@ -389,6 +446,12 @@ fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exi
     answering.intake.close()?;
     if !global.quiet {
         summarise(&answering.counts);
+        if let Some((documents, why)) = &answering.unverified {
+            tell(&format!(
+                "warning: the resemblance of {} is an estimate: {why}",
+                plural(*documents, "near-duplicate", "near-duplicates"),
+            ));
+        }
     }
     Ok(Exit::Done)
 }
@@ -452,7 +515,7 @@ fn run_remove(args: &RemoveArgs) -> anyhow::Result<Exit> {
     let standard = ["-".to_owned()];
     let inputs = if args.inputs.is_empty() && names.is_empty() { &standard[..] } else { &args.inputs };
     for input in inputs {
-        names.extend(read_names(input, &args.fields.fields())?);
+        names.extend(read_names(input, &args.fields.fields(input))?);
     }
     let mut seen = Seen::open(&args.dir, Options::new(memory(&args.resources)))?;
     let removed = seen.remove_named(&names)?;

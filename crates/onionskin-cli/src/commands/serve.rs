@@ -102,16 +102,17 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Makes the full-text index of an atlas, where there is none that fits.
-pub(crate) fn index(atlas: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Result<()> {
+/// Makes the full-text index of an atlas, where there is none that fits; whether it was made.
+pub(crate) fn index(atlas: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Result<bool> {
     let atlas = Atlas::open(atlas)?;
     let texts = TextsParams { base: None, pdf_worker: super::pdf_worker() };
     let result = Bar::new(global)
         .during(|bar| Index::open_or_build(&atlas, &BuildParams { texts, memory, folder: None }, bar));
-    if let (_, Some(built)) = result? {
+    let (_, built) = result?;
+    if let Some(built) = &built {
         warn_of_lost(&built.lost, global);
     }
-    Ok(())
+    Ok(built.is_some())
 }
 
 fn warn_of_lost(lost: &[LostInput], global: &Global) {

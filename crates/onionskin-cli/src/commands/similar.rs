@@ -27,16 +27,22 @@ const PARAGRAPHS: f64 = 0.5;
 pub(crate) fn run(args: &SimilarArgs, global: &Global) -> anyhow::Result<Exit> {
     let params = params(args)?;
     let atlas = Atlas::open(&params.atlas)?;
-    if !args.overwrite && !params.for_report && params.is_done(&atlas)? {
-        let found = [
-            ("pairs", super::rows_of(&atlas, &TableName::Pairs)),
-            ("documents in clusters", super::rows_of(&atlas, &TableName::Clusters)),
-        ];
-        return super::nothing_to_do(global, "similar", &params.atlas, &found, "--overwrite searches again");
+    if !args.overwrite && params.is_done(&atlas)? {
+        let found = found_by(&atlas);
+        let found = if params.for_report { &[] } else { found.as_slice() };
+        return super::nothing_to_do(global, "similar", &params.atlas, found, "--overwrite searches again");
     }
     let summary = Bar::steps(global).during(|bar| similar(&params, bar))?;
     print_summary(global, "similar", &summary, describe)?;
     Ok(Exit::Done)
+}
+
+/// What the last search left.
+pub(super) fn found_by(atlas: &Atlas) -> [(&'static str, u64); 2] {
+    [
+        ("pairs", super::rows_of(atlas, &TableName::Pairs)),
+        ("documents in clusters", super::rows_of(atlas, &TableName::Clusters)),
+    ]
 }
 
 fn params(args: &SimilarArgs) -> anyhow::Result<SimilarParams> {

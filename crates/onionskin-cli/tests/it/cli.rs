@@ -213,12 +213,46 @@ fn plan_recommends_a_recipe_for_a_goal() {
             assert_eq!(outcome.code, 0, "{line}: {}", outcome.stderr);
         }
     }
+    // Features alone are enough at a high threshold, and smaller; an index needs minima.
+    let high =
+        |goal| dir.json(&["plan", "--for", goal, "--threshold", "0.98", "--no-measure"])["name"].clone();
+    assert_eq!((high("dedup"), high("seen")), ("broder".into(), "default".into()));
     let strict = dir.run(&["plan", "--threshold", "0.02", "--no-measure"]);
     assert!(strict.code == 2 && strict.stderr.contains("84 minima miss at least"), "{}", strict.stderr);
     let given = dir.json(&["plan", "--far", "0.6", "--no-measure"]);
     assert!(given["accepted_at_far"].as_f64().unwrap() <= 0.01, "{given}");
     let fast = dir.json(&["plan", "--one-permutation", "--no-measure"]);
     assert_eq!(fast["name"], "fast");
+}
+
+/// The recommendation follows from the numbers that are shown with it.
+#[test]
+fn plan_chooses_by_what_it_measures() {
+    let dir = Dir::new();
+    for (goal, threshold) in [("dedup", "0.9"), ("dedup", "0.98"), ("papers", "0.9"), ("seen", "0.98")] {
+        let plan = dir.json(&["plan", "--for", goal, "--threshold", threshold]);
+        let named = plan["named"].as_array().unwrap();
+        let serving: Vec<_> = named.iter().filter(|one| one["lacks"].is_null()).collect();
+        let cost = |one: &serde_json::Value, key: &str| one[key].as_f64().unwrap();
+        let least = |key: &str| serving.iter().map(|one| cost(one, key)).fold(f64::INFINITY, f64::min);
+        let naive = |one: &serde_json::Value| {
+            cost(one, "disk_bytes") / least("disk_bytes") + cost(one, "cpu_seconds") / least("cpu_seconds")
+        };
+        let chosen = named.iter().find(|one| one["name"] == plan["name"]).unwrap();
+        assert!(chosen["lacks"].is_null() && cost(chosen, "miss_at_threshold") <= 0.01, "{plan}");
+        assert!(serving.iter().all(|one| naive(chosen) * 0.95 <= naive(one)), "{goal}: {plan}");
+        assert_eq!(chosen["cpu_seconds"], plan["cpu_seconds"], "{goal}");
+        let reason = plan["reason"].as_str().unwrap();
+        for one in named {
+            let name = one["name"].as_str().unwrap();
+            assert!(reason.contains(name), "{goal}: {name}: {reason}");
+        }
+        assert!(reason.contains("of CPU"), "{reason}");
+    }
+    // The bins of one permutation stay empty where documents are short.
+    let short = dir.json(&["plan", "--mean-words", "50", "--no-measure"]);
+    let fast = short["named"].as_array().unwrap().iter().find(|one| one["name"] == "fast").unwrap();
+    assert_eq!(fast["lacks"], "is for documents of more than 84 words");
 }
 
 #[test]

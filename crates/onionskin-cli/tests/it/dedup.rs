@@ -8,7 +8,7 @@ use onionskin_store::table::{ClusterRow, ClusterStatsRow, CopyKind};
 use onionskin_store::{Atlas, StageName, Table};
 use serde_json::{Value, json};
 
-use crate::util::{Dir, files};
+use crate::util::{Dir, files, gzip, parquet_file, strings};
 
 /// Clusters of the documents with equal text, written as a search for copies would.
 fn cluster(atlas: &Path, how: &str) {
@@ -146,6 +146,55 @@ fn attributes_and_annotations() {
     cluster(&dir.path("atlas3"), "centred");
     assert_eq!(dir.run(&["dedup", "atlas3", "-o", "same", "--annotate"]).code, 0);
     assert_eq!(std::fs::read_to_string(dir.path("same/shards/a.jsonl")).unwrap(), notes);
+}
+
+/// Copies that are annotated, scanned and annotated again are the same files.
+#[test]
+fn annotating_twice_changes_nothing() {
+    let dir = Dir::new();
+    let text = |n: usize, at: usize| {
+        let words =
+            (0..80).map(|word| if word == at { "another".to_owned() } else { format!("w{n}x{word}") });
+        words.collect::<Vec<_>>().join(" ")
+    };
+    let texts = [text(1, 80), text(2, 80), text(1, 3), text(1, 80), text(2, 70), text(3, 80)];
+    let record = |(n, text): (usize, &String)| {
+        let block = format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n{text}");
+        format!(
+            "WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/{n}\r\n\
+             WARC-Date: 2026-01-02T03:04:05Z\r\nWARC-Record-ID: <urn:uuid:12345678-1234-1234-1234-{n:012}>\r\n\
+             Content-Type: application/http; msgtype=response\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+            block.len()
+        )
+    };
+    let records: Vec<String> = texts.iter().enumerate().map(record).collect();
+    dir.write("once/plain.warc", records.concat());
+    let members: Vec<u8> = records.iter().flat_map(|record| gzip(record.as_bytes())).collect();
+    dir.write("once/members.warc.gz", members);
+    let ids: Vec<String> = (0..texts.len()).map(|n| format!("p{n}")).collect();
+    let columns = [("id", &ids[..]), ("text", &texts[..])].map(|(name, values)| {
+        (name, strings(&values.iter().map(|value| Some(value.as_str())).collect::<Vec<_>>()))
+    });
+    dir.write("once/rows.parquet", parquet_file(columns.into()));
+    for name in ["plain.warc", "members.warc.gz", "rows.parquet"] {
+        let annotate = |input: &str, atlas: &str, out: &str| {
+            let run = ["run", input, "-o", atlas, "--threshold", "0.7", "--no-report", "-q"];
+            assert_eq!(dir.run(&run).code, 0, "{input}");
+            let outcome = dir.json(&["dedup", atlas, "-o", out, "--annotate", "--shards", "all"]);
+            let bytes = std::fs::read(dir.path(&format!("{out}/shards/{name}"))).unwrap();
+            (outcome, bytes)
+        };
+        let (first, once) = annotate(&format!("once/{name}"), &format!("{name}-1"), &format!("{name}-out1"));
+        let input = format!("twice/{name}");
+        dir.write(&input, &once);
+        let (second, twice) = annotate(&input, &format!("{name}-2"), &format!("{name}-out2"));
+        for field in ["metadata", "annotated"] {
+            assert_eq!(first[field], second[field], "{name}");
+        }
+        assert!(first["metadata"].as_u64().unwrap() + first["annotated"].as_u64().unwrap() >= 3, "{first}");
+        assert!(once.len() > std::fs::metadata(dir.path(&format!("once/{name}"))).unwrap().len() as usize);
+        assert!(once == twice, "{name}: {} and {} bytes", once.len(), twice.len());
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::util::Dir;
+use crate::util::{Dir, gzip, nested, parquet_file, strings};
 
 fn read_documents(atlas: &Path) -> Vec<(Option<String>, Option<String>, bool)> {
     use onionskin_store::Atlas;
@@ -68,6 +68,95 @@ fn known_layouts_are_read_without_a_flag() {
         "{seen}"
     );
     assert_eq!(dir.line("similar both --method overlap --chunking w1 --threshold 2").code, 0);
+}
+
+/// The same layouts in columns, and in compressed lines.
+#[test]
+fn known_layouts_in_parquet_and_compressed() {
+    let dir = Dir::new();
+    let dolma = [
+        ("id", strings(&[Some("d1"), Some("d2"), Some("d3")])),
+        ("text", strings(&[Some("dolma text"), None, Some("")])),
+        ("source", strings(&[Some("s"); 3])),
+        ("metadata", nested("url", &[Some("http://d.example/1"), None, Some("http://d.example/3")])),
+    ];
+    dir.write("in/1-dolma.parquet", parquet_file(dolma.into()));
+    let fineweb = [
+        ("text", strings(&[Some("fine"), None])),
+        ("id", strings(&[Some("f1"), Some("f2")])),
+        ("url", strings(&[Some("http://f.example/1"), Some("http://f.example/2")])),
+        ("date", strings(&[Some("2013-05-18T07:24:24Z"), None])),
+        ("dump", strings(&[Some("CC-MAIN-2013-20"); 2])),
+    ];
+    dir.write("in/2-fineweb.parquet", parquet_file(fineweb.into()));
+    let line = |n: u32| {
+        format!(
+            "{{\"id\":\"z{n}\",\"text\":\"words {n}\",\"metadata\":{{\"url\":\"http://z.example/{n}\"}}}}\n"
+        )
+    };
+    dir.write("in/3.jsonl.gz", gzip(line(1).as_bytes()));
+    dir.write("in/4.jsonl.zst", zstd::encode_all(line(2).as_bytes(), 3).unwrap());
+    let seen = dir.json(&["scan", "in", "-o", "atlas"]);
+    let counts = [&seen["documents"], &seen["no_text"], &seen["empty_documents"], &seen["bad_records"]];
+    assert_eq!(counts, [&json!(5), &json!(2), &json!(1), &json!({})], "{seen}");
+    assert_eq!((&seen["fields_not_found"], &seen["skipped"]), (&json!([]), &json!({})), "{seen}");
+    let some = |id: &str, url: &str, dated| (Some(id.to_owned()), Some(url.to_owned()), dated);
+    let expected = [
+        some("d1", "http://d.example/1", false),
+        some("d3", "http://d.example/3", false),
+        some("f1", "http://f.example/1", true),
+        some("z1", "http://z.example/1", false),
+        some("z2", "http://z.example/2", false),
+    ];
+    assert_eq!(read_documents(&dir.path("atlas")), expected);
+    // Every text null is no document either, and the file says why.
+    dir.write("null.parquet", parquet_file(vec![("text", strings(&[None, None]))]));
+    let outcome = dir.line("scan null.parquet -o null");
+    assert_eq!(outcome.code, 1, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("null.parquet: no document: every text is null"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_field_that_was_named_and_is_nowhere_is_a_warning() {
+    let dir = Dir::new();
+    dir.write(
+        "in.jsonl",
+        "{\"text\":\"a text\",\"link\":\"http://a.example/\",\"day\":\"2026-01-02T00:00:00Z\"}\n",
+    );
+    let warned = |options: &str| {
+        let outcome = dir.line(&format!("scan in.jsonl -o atlas --overwrite {options}"));
+        assert_eq!(outcome.code, 0, "{options}: {}", outcome.stderr);
+        outcome.stderr
+    };
+    assert_eq!(warned(""), "");
+    assert_eq!(warned("--url-field link --date-field day"), "");
+    assert_eq!(warned("--url-field lnik"), "warning: no record has a URL in lnik (--url-field)\n");
+    let both = warned("--id-field key,name --date-field link");
+    assert!(both.contains("no record has an id in key,name (--id-field)"), "{both}");
+    assert!(both.contains("no record has a date in link (--date-field)"), "{both}");
+    let told = dir.json(&["run", "in.jsonl", "-o", "json", "--url-field", "lnik"]);
+    assert_eq!(told["scan"]["fields_not_found"], json!([{ "field": "url", "names": "lnik" }]));
+    // Pages of folders have no fields.
+    dir.write("pages/a.html", "<p>a page");
+    let outcome = dir.line("scan pages -o pages-atlas --url-field lnik");
+    assert!(!outcome.stderr.contains("lnik"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_folder_without_a_document_is_named() {
+    let dir = Dir::new();
+    dir.write("good.jsonl", "{\"text\":\"a good text\"}\n");
+    dir.write("pictures/a.bin", [0, 1, 2, 3, 0, 0, 255]);
+    let outcome = dir.line("scan good.jsonl pictures -o atlas");
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("warning: pictures: no document: "), "{}", outcome.stderr);
+    let seen = dir.json(&["scan", "good.jsonl", "pictures", "-o", "json"]);
+    assert_eq!(seen["inputs_without_documents"], 1, "{seen}");
+    // What lies beside documents is only skipped.
+    dir.write("mixed/part.jsonl", "{\"text\":\"another text\"}\n");
+    dir.write("mixed/picture.bin", [0, 1, 2, 3, 0, 0, 255]);
+    let outcome = dir.line("scan mixed -o mixed-atlas");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{}", outcome.stdout);
 }
 
 #[test]
@@ -167,7 +256,7 @@ fn an_error_page_is_no_document() {
 #[test]
 fn a_folder_of_hosts_has_urls_and_links() {
     let dir = Dir::new();
-    for host in ["intranet", "wiki.test", "printer.local"] {
+    for host in ["intranet", "wiki.test", "printer.local", "abc.onion"] {
         dir.write(&format!("in/{host}/a.html"), "<p>the first page<a href=b.html>next</a>");
         dir.write(&format!("in/{host}/b.html"), "<p>the second page<a href=/a.html>back</a>");
     }
@@ -176,7 +265,7 @@ fn a_folder_of_hosts_has_urls_and_links() {
     assert!(
         outcome
             .stdout
-            .contains("none of the 6 links leads to a document; 6 are relative to pages without a URL"),
+            .contains("none of the 8 links leads to a document; 8 are relative to pages without a URL"),
         "{}",
         outcome.stdout
     );
@@ -186,13 +275,44 @@ fn a_folder_of_hosts_has_urls_and_links() {
         outcome.stdout
     );
     let seen = dir.json(&["scan", "in", "-o", "hosts", "--hosts"]);
-    assert_eq!((&seen["links"], &seen["sites"]), (&json!(6), &json!(3)), "{seen}");
+    assert_eq!((&seen["links"], &seen["sites"]), (&json!(8), &json!(4)), "{seen}");
     assert_eq!(seen["link_remedies"], json!([]));
-    assert_eq!(urls(&dir.path("hosts"))[0].as_deref(), Some("http://intranet/a.html"));
+    let urls = urls(&dir.path("hosts"));
+    assert_eq!(urls[0].as_deref(), Some("http://abc.onion/a.html"));
+    assert_eq!(urls[2].as_deref(), Some("http://intranet/a.html"));
     // Texts are read again with the same URLs.
     for command in ["similar hosts --method overlap --chunking w1 --threshold 2", "collections hosts"] {
         let outcome = dir.line(command);
         assert_eq!(outcome.code, 0, "{command}: {}", outcome.stderr);
+    }
+}
+
+/// Pages in records have their URLs in a field, and no folder that could tell.
+#[test]
+fn pages_in_records_have_urls_in_a_field() {
+    let dir = Dir::new();
+    let pages = [
+        ("http://a.example/", "<p>the first page<a href=b.html>next</a>"),
+        ("http://a.example/b.html", "<p>the second page<a href=/>back</a>"),
+    ];
+    let lines = pages.map(|(url, html)| json!({ "text": html, "link": url }).to_string() + "\n");
+    dir.write("in.jsonl", lines.concat());
+    dir.write(
+        "in.csv",
+        format!("link,text\n{}", pages.map(|(url, html)| format!("{url},{html}\n")).concat()),
+    );
+    let columns = [("link", pages.map(|(url, _)| Some(url))), ("text", pages.map(|(_, html)| Some(html)))];
+    let columns = columns.iter().map(|(name, values)| (*name, strings(values))).collect();
+    dir.write("in.parquet", parquet_file(columns));
+    for input in ["in.jsonl", "in.csv", "in.parquet"] {
+        let outcome = dir.line(&format!("scan {input} -o {input}-lost --text-is-html"));
+        assert!(outcome.stdout.contains("none of the 2 links leads to a document"), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains("hint: --url-field"), "{input}: {}", outcome.stdout);
+        let atlas = format!("{input}-found");
+        let seen = dir.json(&["scan", input, "-o", &atlas, "--text-is-html", "--url-field", "link"]);
+        assert_eq!((&seen["links"], &seen["link_remedies"]), (&json!(2), &json!([])), "{seen}");
+        let seen = dir.json(&["scan", input, "-o", &atlas, "--text-is-html", "--overwrite"]);
+        assert_eq!(seen["link_remedies"], json!(["url_field"]), "{seen}");
     }
 }
 

@@ -16,6 +16,8 @@ mod kill;
 mod layouts;
 mod memory;
 mod nothing_to_do;
+#[cfg(unix)]
+mod progress;
 mod report;
 mod reread;
 mod run;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use onionskin_core::SplitMix64;
 use serde_json::Value;
 
-use crate::util::{Dir, Outcome};
+use crate::util::{Dir, Outcome, gzip, nested, parquet_file, strings};
 
 fn lines(outcome: &Outcome) -> Vec<Value> {
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
@@ -265,6 +265,153 @@ fn html_and_the_other_formats_of_a_scan() {
     std::fs::create_dir(dir.path("folder")).unwrap();
     dir.write("folder/a.html", &html);
     assert_eq!(check(&["folder"]), ["a.html exact"]);
+}
+
+/// Files have the fields that their authors gave them; those of collections are known.
+#[test]
+fn files_of_known_layouts_are_documents() {
+    let dir = Dir::new();
+    lines(&dir.run_with_input(&["seen", "add", "index"], [1, 2].map(line).concat().as_bytes()));
+    let (one, two) = (text(1), text(2));
+    dir.write(
+        "dolma.jsonl",
+        format!("{{\"id\":\"a\",\"text\":{one:?},\"source\":\"s\",\"added\":\"2024\",\"metadata\":{{\"url\":\"http://d/\"}}}}\n"),
+    );
+    dir.write(
+        "fineweb.jsonl",
+        format!("{{\"text\":{one:?},\"id\":\"b\",\"dump\":\"CC\",\"url\":\"http://f/\",\"token_count\":3}}\n{{\"text\":null,\"id\":\"c\"}}\n"),
+    );
+    dir.write("red1.jsonl", format!("{{\"text\":{one:?},\"meta\":{{\"url\":\"http://r/1\"}}}}\n"));
+    dir.write(
+        "red2.jsonl.gz",
+        gzip(format!("{{\"raw_content\":{two:?},\"doc_id\":\"r2\",\"url\":\"http://r/2\"}}\n").as_bytes()),
+    );
+    dir.write("c4.jsonl", format!("{{\"text\":{two:?},\"timestamp\":\"2019\",\"url\":\"http://c/\"}}\n"));
+    let parquet = parquet_file(vec![
+        ("raw_content", strings(&[Some(&one), None])),
+        ("source", strings(&[Some("s"), Some("s")])),
+        ("metadata", nested("url", &[Some("http://p/1"), Some("http://p/2")])),
+    ]);
+    dir.write("rows.parquet", &parquet);
+    let check = |arguments: &[&str]| {
+        let answers = lines(&dir.run(&[&["seen", "check", "index"], arguments].concat()));
+        answers
+            .iter()
+            .map(|answer| format!("{} {}", answer["name"], answer["status"]).replace('"', ""))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(check(&["dolma.jsonl"]), ["a exact"]);
+    assert_eq!(check(&["fineweb.jsonl"]), ["b exact", "c empty"]);
+    assert_eq!(check(&["red1.jsonl", "red2.jsonl.gz"]), ["http://r/1 exact", "r2 exact"]);
+    assert_eq!(check(&["c4.jsonl"]), ["http://c/ exact"]);
+    assert_eq!(check(&["rows.parquet"]), ["http://p/1 exact", "http://p/2 empty"]);
+    // In a folder they are the same documents; what has another field is bad, here and there.
+    dir.write(
+        "all/1.jsonl",
+        format!("{{\"raw_content\":{one:?},\"url\":\"http://r/\"}}\n{{\"text\":null}}\n{{\"body\":\"x\"}}\n"),
+    );
+    dir.write("all/2.parquet", &parquet);
+    let told = check(&["all"]);
+    assert_eq!(told.len(), 5, "{told:?}");
+    let statuses: Vec<&str> = told.iter().map(|told| told.rsplit(' ').next().unwrap()).collect();
+    assert_eq!(statuses, ["exact", "empty", "bad", "exact", "empty"]);
+    let told = check(&["all/1.jsonl"]);
+    assert_eq!(told[2], "all/1.jsonl:3 bad");
+    // The order of the names is the user's, and names are removed by the same fields.
+    assert_eq!(check(&["all/1.jsonl", "--text-field", "body,raw_content"])[2], "all/1.jsonl:3 new");
+    lines(&dir.run(&["seen", "add", "index", "red1.jsonl"]));
+    let removed = lines(&dir.run(&["seen", "remove", "index", "red1.jsonl"]));
+    assert_eq!((&removed[0]["name"], &removed[0]["documents"]), (&"http://r/1".into(), &1.into()));
+}
+
+/// The resemblance of texts that are read again is that of their shingles, and an estimate stays
+/// one where they cannot be.
+#[test]
+fn a_resemblance_is_verified_on_texts() {
+    let dir = Dir::new();
+    let documents = families(30);
+    let lines_of = |documents: &[(u64, Vec<u64>)], prefix: &str| -> String {
+        let line = |(n, (_, words)): (usize, &(u64, Vec<u64>))| {
+            let text: String = words.iter().map(|word| format!("w{word} ")).collect();
+            format!("{{\"id\": \"{prefix}{n}\", \"text\": {text:?}}}\n")
+        };
+        documents.iter().enumerate().map(line).collect()
+    };
+    let (old, new): (Vec<_>, Vec<_>) = documents.into_iter().enumerate().partition(|(n, _)| n % 6 < 3);
+    let [old, new] = [old, new].map(|part| part.into_iter().map(|(_, one)| one).collect::<Vec<_>>());
+    dir.write("old.jsonl.gz", gzip(lines_of(&old, "o").as_bytes()));
+    dir.write("new.jsonl", lines_of(&new, "n"));
+    assert_eq!(dir.line("scan old.jsonl.gz -o atlas -q").code, 0);
+    lines(&dir.line("seen add index --atlas atlas --threshold 0.8"));
+    let estimated = lines(&dir.line("seen check index new.jsonl"));
+    let outcome = dir.line("seen check index new.jsonl --verify text --texts atlas");
+    assert!(!outcome.stderr.contains("warning"), "{}", outcome.stderr);
+    let verified = lines(&outcome);
+    let mut near = 0;
+    for ((answer, estimate), (_, words)) in verified.iter().zip(&estimated).zip(&new) {
+        assert_eq!(
+            (&answer["status"], &answer["of"]["name"]),
+            (&estimate["status"], &estimate["of"]["name"])
+        );
+        if answer["status"] == "near" {
+            let of: usize = answer["of"]["name"].as_str().unwrap()[1..].parse().unwrap();
+            let naive = naive_resemblance(words, &old[of].1);
+            let told = answer["of"]["resemblance"].as_f64().unwrap();
+            assert!((told - naive).abs() < 1e-12, "{told} is not {naive}");
+            assert_eq!(
+                (&answer["of"]["method"], &estimate["of"]["method"]),
+                (&"text".into(), &"sketch".into())
+            );
+            near += 1;
+        }
+    }
+    assert!(near > 20, "only {near} are near");
+    assert_eq!(lines(&dir.line("seen check index new.jsonl --verify sketch")), estimated);
+
+    // A document that the atlas does not have, and an input that is gone.
+    let (_, words) = &new[0];
+    let text: String = words.iter().map(|word| format!("w{word} ")).collect();
+    dir.write("more.jsonl", format!("{{\"id\":\"m\",\"text\":{text:?}}}\n"));
+    lines(&dir.line("seen remove index --name o0 --name o1 --name o2"));
+    lines(&dir.line("seen add index more.jsonl"));
+    dir.write("edited.jsonl", format!("{{\"id\":\"e\",\"text\":\"{text} end\"}}\n"));
+    let check = |index: &str| {
+        let outcome = dir.line(&format!("seen check {index} edited.jsonl --verify text --texts atlas"));
+        (lines(&outcome)[0]["of"]["method"].clone(), outcome.stderr)
+    };
+    let (method, said) = check("index");
+    assert_eq!(method, "sketch");
+    assert!(
+        said.contains(
+            "warning: the resemblance of 1 near-duplicate is an estimate: atlas has no document called m"
+        ),
+        "{said}"
+    );
+    std::fs::remove_file(dir.path("old.jsonl.gz")).unwrap();
+    let outcome = dir.line("seen check index new.jsonl --verify text --texts atlas");
+    assert!(
+        outcome.code == 0 && outcome.stderr.contains("is an estimate: old.jsonl.gz"),
+        "{}",
+        outcome.stderr
+    );
+
+    for (arguments, said) in [
+        (
+            "--verify text",
+            "keeps no texts to compare with\nhint: name the atlas whose documents were added with --texts ATLAS",
+        ),
+        ("--verify maybe", "known: sketch, text"),
+        ("--verify sketch --texts atlas", "--texts belongs to --verify text"),
+        ("--texts atlas", "--verify"),
+    ] {
+        let outcome = dir.line(&format!("seen check index new.jsonl {arguments}"));
+        assert!(outcome.code == 2 && outcome.stderr.contains(said), "{arguments}: {}", outcome.stderr);
+    }
+    let outcome = dir.line("seen check index --atlas atlas --verify text --texts atlas");
+    assert!(outcome.code == 2 && outcome.stderr.contains("without texts"), "{}", outcome.stderr);
+    lines(&dir.line("seen add plain more.jsonl --no-sketches"));
+    let outcome = dir.line("seen check plain new.jsonl --verify sketch");
+    assert!(outcome.code == 2 && outcome.stderr.contains("keeps no sketches"), "{}", outcome.stderr);
 }
 
 #[test]

@@ -78,6 +78,7 @@ fn ask_program(dir: &Dir, request: &Value) -> Answered {
     arguments.extend(threshold.iter().flat_map(|threshold| ["--threshold", threshold]));
     let option = request.get("option").map(|option| format!("--{}", option.as_str().unwrap()));
     arguments.extend(option.as_deref());
+    arguments.extend(request["verify"].as_str().into_iter().flat_map(|how| ["--verify", how]));
     let input = request.get("names").unwrap_or(&request["documents"]);
     arguments.push("-");
     answered(dir.run_with_input(&arguments, json_lines(input).as_bytes()), &["type"])
@@ -108,7 +109,8 @@ fn ask_server(server: &Server, request: &Value) -> Answered {
     }
     let threshold = request.get("threshold").map(|threshold| format!("threshold={threshold}"));
     let option = request.get("option").map(|option| format!("{}=1", option.as_str().unwrap()));
-    for parameter in threshold.into_iter().chain(option) {
+    let verify = request["verify"].as_str().map(|how| format!("verify={how}"));
+    for parameter in threshold.into_iter().chain(option).chain(verify) {
         path = format!("{path}{}{parameter}", if path.contains('?') { '&' } else { '?' });
     }
     ask("application/x-ndjson", "POST", &path, &json_lines(&request["documents"])).map(|lines| parsed(&lines))

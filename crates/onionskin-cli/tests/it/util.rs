@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray, StructArray};
+use parquet::arrow::ArrowWriter;
 
 /// A folder that goes with the test.
 pub struct Dir(tempfile::TempDir);
@@ -126,6 +130,33 @@ pub fn assert_same_files(
     for (name, bytes) in found {
         assert!(bytes == &expected[name], "{name} differs {when}");
     }
+}
+
+/// A Parquet file of columns that may have nulls.
+pub fn parquet_file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+    let columns = columns.into_iter().map(|(name, array)| (name, array, true));
+    let batch = RecordBatch::try_from_iter_with_nullable(columns).unwrap();
+    let mut out = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut out, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    out
+}
+
+/// A column of strings.
+pub fn strings(values: &[Option<&str>]) -> ArrayRef {
+    Arc::new(StringArray::from(values.to_vec()))
+}
+
+/// A column of objects with one string each.
+pub fn nested(name: &str, values: &[Option<&str>]) -> ArrayRef {
+    Arc::new(StructArray::try_from(vec![(name, strings(values))]).unwrap())
+}
+
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(vec![], flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
 }
 
 /// Every file below a folder, by path, but for the one that tells of the run.

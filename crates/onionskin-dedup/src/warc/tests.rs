@@ -172,6 +172,36 @@ fn annotating_takes_nothing_away() {
 }
 
 #[test]
+fn notes_of_an_earlier_copy_are_replaced() {
+    for (name, compression) in
+        [("a.warc", Compression::None), ("a.warc.gz", Compression::Gzip), ("a.warc.zst", Compression::Zstd)]
+    {
+        let bench = Bench::new();
+        let copy = |clusters: &[Cluster]| {
+            bench.scan(|_| {});
+            bench.clusters(clusters, &[], "centred");
+            bench.clear();
+            let summary = bench.dedup(|params| {
+                with_warc(params);
+                params.copying = Copying::Annotate;
+            });
+            let notes = summary.unwrap().metadata;
+            (bench.out(&format!("shards/{name}")), notes)
+        };
+        bench.write(&format!("in/{name}"), file(compression));
+        let (annotated, notes) = copy(&clusters());
+        assert_eq!(notes, 3, "{name}");
+        // The same clusters give the same bytes.
+        bench.write(&format!("in/{name}"), &annotated);
+        assert!(copy(&clusters()) == (annotated.clone(), 3), "{name}");
+        // None give the first file, whose own metadata record stays.
+        assert!(copy(&[]) == (file(compression), 0), "{name}");
+        let (after, notes) = copy(&[exact(0, &[1])]);
+        assert_eq!((notes, records(&after).len()), (1, records(&file(compression)).len() + 1), "{name}");
+    }
+}
+
+#[test]
 fn digests_that_lie_do_not_cost_a_payload() {
     let mut writer = WarcWriter::new(Vec::new(), Compression::Gzip).unwrap();
     let digest = Some("sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");

@@ -196,11 +196,14 @@ class Deduplicator:
         """
         return self._many(texts, ids, "check", column)
 
-    def answer(self, documents: Iterable[Mapping[str, Any]], mode: str = "add-if-new", *, threshold: float | None = None) -> list[Verdict]:
+    def answer(
+        self, documents: Iterable[Mapping[str, Any]], mode: str = "add-if-new", *, threshold: float | None = None, verify: str | None = None
+    ) -> list[Verdict]:
         """Answers documents that are dictionaries, as `onionskin seen` answers lines of JSON and the server requests: `mode` is "check", "add" or "add-if-new".
 
         A document is named by `name` or `id`, else by `url`, else by its place, and has a `text` or `html`. One with any other field is bad, and is told with
-        the problem; the others are taken. `threshold` is for these documents, and needs an index that was made with one.
+        the problem; the others are taken. `threshold` is for these documents, and needs an index that was made with one. `verify` says how resemblance is
+        found: "sketch" needs an index with sketches; "text" is an error here, since an index keeps no texts (`onionskin seen --verify text` reads them again).
 
         >>> seen = Deduplicator()
         >>> seen.answer([{"id": "a", "text": "some words of a page"}, {"url": "http://b/", "html": "<p>Some words of a <b>page</b>"}])
@@ -209,7 +212,7 @@ class Deduplicator:
         True
         """
         lines = [json.dumps(document) for document in documents]
-        return self._index.documents(lines, mode, threshold)
+        return self._index.documents(lines, mode, threshold, verify)
 
     def remove(self, ids: Id | Sequence[Id]) -> int:
         """Removes documents by their ids; returns how many there were. The oldest copy of a removed document takes its place.

@@ -103,6 +103,14 @@ class BadRecord(_Summary):
 
 
 @dataclasses.dataclass(frozen=True)
+class FieldNotFound(_Summary):
+    """A field that was named and that no record has: `field` is `id`, `url` or `date`."""
+
+    field: str
+    names: str
+
+
+@dataclasses.dataclass(frozen=True)
 class ScanSummary(_Summary):
     """What a scan saw."""
 
@@ -118,6 +126,7 @@ class ScanSummary(_Summary):
     links_unresolved: int
     links: int
     link_remedies: list[str]
+    fields_not_found: list[FieldNotFound]
     chunks: dict[str, int]
     bad_records: dict[str, int]
     bad_record_bytes: int

@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use onionskin_corpus::{
-    BadReason, DiscoverError, Encoding, FieldNames, Format as InputFormat, JsonLineReader, ParquetTexts,
-    decoder, discover,
+    BadReason, DiscoverError, Encoding, FieldNames, Format as InputFormat, JsonField, JsonLineReader,
+    ParquetTexts, decoder, discover,
 };
 use onionskin_extract::{Hints, HtmlExtractor, Page};
 use onionskin_store::IoError;
@@ -34,18 +34,21 @@ pub struct Prepared {
 }
 
 /// The fields of a document. A dot goes into a nested object: `metadata.text`.
+///
+/// A request has the fields that it is documented to have ([`Fields::default`]). A file was written
+/// for somebody else, and may have those of any layout that a scan knows ([`Fields::of_files`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fields {
     /// Plain text.
-    pub text: String,
+    pub text: FieldNames,
     /// HTML, whose text is extracted as a scan does it. A document has a text or HTML.
     pub html: String,
     /// The text field holds HTML too.
     pub text_is_html: bool,
     /// The document's own name. A field `name` is the same.
-    pub id: String,
+    pub id: FieldNames,
     /// The URL, which is the name where there is no id.
-    pub url: String,
+    pub url: FieldNames,
     /// What becomes of documents with other fields.
     pub others: OtherFields,
 }
@@ -56,7 +59,7 @@ pub enum OtherFields {
     /// They are bad: a misspelled field would be lost in silence.
     #[default]
     Refused,
-    /// They are taken.
+    /// They are taken. An id is preferred to a `name`, and a text to HTML.
     Ignored,
 }
 
@@ -66,29 +69,41 @@ const NAME: &str = "name";
 impl Default for Fields {
     fn default() -> Fields {
         Fields {
-            text: "text".to_owned(),
+            text: FieldNames::one("text"),
             html: "html".to_owned(),
             text_is_html: false,
-            id: "id".to_owned(),
-            url: "url".to_owned(),
+            id: FieldNames::one("id"),
+            url: FieldNames::one("url"),
             others: OtherFields::Refused,
         }
     }
 }
 
 impl Fields {
+    /// The fields of files: those that Dolma, FineWeb, RedPajama, C4 and others use.
+    pub fn of_files() -> Fields {
+        Fields {
+            text: FieldNames::TEXT.into(),
+            id: FieldNames::ID.into(),
+            url: FieldNames::URL.into(),
+            others: OtherFields::Ignored,
+            ..Fields::default()
+        }
+    }
+
     fn known(&self) -> String {
         let Fields { text, html, id, url, .. } = self;
-        format!("{NAME}, {id}, {url}, {text}, {html}")
+        let names = [NAME].into_iter().chain(id.iter()).chain(url.iter()).chain(text.iter());
+        names.chain([html.as_str()]).collect::<Vec<_>>().join(", ")
     }
 
     /// How a scan reads the same documents.
     fn options(&self, max_record_bytes: u64) -> onionskin_corpus::Options {
         onionskin_corpus::Options {
-            text_field: FieldNames::one(&self.text),
+            text_field: self.text.clone(),
             text_is_html: self.text_is_html,
-            id_field: FieldNames::one(&self.id),
-            url_field: FieldNames::one(&self.url),
+            id_field: self.id.clone(),
+            url_field: self.url.clone(),
             date_field: FieldNames::default(),
             max_record_bytes,
             ..onionskin_corpus::Options::default()
@@ -103,8 +118,6 @@ impl Fields {
 /// Which fields an object has.
 #[derive(Debug, Default)]
 struct Found {
-    text: bool,
-    html: bool,
     id: bool,
     name: bool,
     unknown: Option<String>,
@@ -115,19 +128,9 @@ impl Found {
         // A field, or an object that it is in.
         let is =
             |path: &str| path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        let flags = [
-            (&mut self.text, fields.text.as_str()),
-            (&mut self.html, &fields.html),
-            (&mut self.id, &fields.id),
-            (&mut false, &fields.url),
-        ];
-        let mut known = false;
-        for (flag, path) in flags {
-            if is(path) {
-                *flag = true;
-                known = true;
-            }
-        }
+        let is_id = fields.id.iter().any(is);
+        self.id |= is_id;
+        let known = is_id || fields.url.iter().chain(fields.text.iter()).any(is) || is(&fields.html);
         if !known && key == NAME {
             self.name = true;
         } else if !known && self.unknown.is_none() && fields.others == OtherFields::Refused {
@@ -136,8 +139,17 @@ impl Found {
     }
 
     fn problem(&self, fields: &Fields) -> Option<String> {
-        let twice = || format!("both {NAME:?} and {:?}", fields.id);
-        self.unknown.clone().or_else(|| (self.name && self.id).then(twice))
+        let twice = || format!("both {NAME:?} and {}", fields.id.spoken());
+        self.unknown.clone().or_else(|| (self.is_named_twice(fields)).then(twice))
+    }
+
+    fn is_named_twice(&self, fields: &Fields) -> bool {
+        self.name && self.id && fields.others == OtherFields::Refused
+    }
+
+    /// Whether the document is named by [`NAME`].
+    fn is_by_name(&self) -> bool {
+        self.name && !self.id
     }
 }
 
@@ -145,9 +157,9 @@ impl Found {
 #[derive(Debug)]
 pub struct LineReader {
     fields: Fields,
+    html_field: FieldNames,
+    name_field: FieldNames,
     reader: JsonLineReader,
-    /// What the reader of lines is asked for; its fields change from line to line.
-    options: onionskin_corpus::Options,
     html: HtmlText,
 }
 
@@ -161,52 +173,54 @@ impl LineReader {
     /// For documents with these fields.
     pub fn new(fields: Fields) -> LineReader {
         LineReader {
+            html_field: FieldNames::one(&fields.html),
+            name_field: FieldNames::one(NAME),
             fields,
             reader: JsonLineReader::default(),
-            options: onionskin_corpus::Options::default(),
             html: HtmlText::default(),
         }
     }
 
-    /// The document in one object of JSON. `place` names it where it has no name of its own.
+    /// The document in one object of JSON. `place` names it where it has no name of its own. A text
+    /// that is null is a document without words.
     pub fn read(&mut self, line: &[u8], place: impl FnOnce() -> String) -> Incoming {
         let (name, text) = self.parts(line);
         Incoming { name: name.unwrap_or_else(place), text }
     }
 
     fn parts(&mut self, line: &[u8]) -> (Option<String>, Result<String, String>) {
-        let mut found = Found::default();
         let fields = &self.fields;
+        let mut found = Found::default();
         if let Err(reason) = self.reader.keys(line, |key| found.note(key, fields)) {
             return (None, Err(reason.to_string()));
         }
-        let text = if found.text { self.field(line, false, found.name) } else { None };
-        let html = if found.html { self.field(line, true, found.name) } else { None };
-        let problem = found.problem(&self.fields);
-        let Fields { text: text_field, html: html_field, .. } = &self.fields;
-        match (problem, text, html) {
-            (Some(problem), text, html) => (text.or(html).and_then(|(name, _)| name), Err(problem)),
-            (None, Some((name, _)), Some(_)) => {
-                (name, Err(format!("both {text_field:?} and {html_field:?}")))
-            }
-            (None, Some((name, html)), None) if self.fields.text_is_html => {
-                (name, Ok(self.html.of(html.as_bytes(), Some("utf-8"))))
-            }
-            (None, Some((name, text)), None) => (name, Ok(text)),
-            (None, None, Some((name, html))) => (name, Ok(self.html.of(html.as_bytes(), Some("utf-8")))),
-            (None, None, None) => {
-                (None, Err(format!("no text: neither {text_field:?} nor {html_field:?} has a string")))
-            }
+        let id = if found.is_by_name() { &self.name_field } else { &fields.id };
+        let read = self.reader.fields(line, [&fields.text, &self.html_field, id, &fields.url]);
+        let [text, html, id, url] = match read {
+            Ok(found) => found,
+            Err(reason) => return (None, Err(reason.to_string())),
+        };
+        // What has no text is called by its place, where somebody will look for it.
+        let has_text = [text, html].iter().any(|field| matches!(field, JsonField::Text(_) | JsonField::Null));
+        let name = has_text.then(|| id.name().or(url.text())).flatten().map(str::to_owned);
+        if let Some(problem) = found.problem(fields) {
+            return (name, Err(problem));
         }
-    }
-
-    /// The name and one field, if that is a string.
-    fn field(&mut self, line: &[u8], html: bool, by_name: bool) -> Option<(Option<String>, String)> {
-        let fields = &self.fields;
-        self.options.text_field = FieldNames::one(if html { &fields.html } else { &fields.text });
-        self.options.id_field = FieldNames::one(if by_name { NAME } else { &fields.id });
-        let found = self.reader.read(line, &self.options, &fields.url)?;
-        Some((found.id.or(found.beside).map(str::to_owned), found.text.to_owned()))
+        let (text_field, html_field) = (fields.text.spoken(), &fields.html);
+        let of_html = |html: &mut HtmlText, text: &str| html.of(text.as_bytes(), Some("utf-8"));
+        let text = match (text, html) {
+            (JsonField::Text(_), JsonField::Text(_)) if fields.others == OtherFields::Refused => {
+                Err(format!("both {text_field} and {html_field:?}"))
+            }
+            (JsonField::Text(text), _) if fields.text_is_html => Ok(of_html(&mut self.html, text)),
+            (JsonField::Text(text), _) => Ok(text.to_owned()),
+            (_, JsonField::Text(html)) => Ok(of_html(&mut self.html, html)),
+            (JsonField::Null, JsonField::Null | JsonField::Absent) | (JsonField::Absent, JsonField::Null) => {
+                Ok(String::new())
+            }
+            _ => Err(format!("no text: neither {text_field} nor {html_field:?} has a string")),
+        };
+        (name, text)
     }
 }
 
@@ -384,6 +398,7 @@ impl<'a> Documents<'a> {
                             Incoming { name: at, text: Ok(html.of(text.as_bytes(), Some("utf-8"))) }
                         }
                         Ok(text) => Incoming { name: at, text: Ok(text.to_owned()) },
+                        Err(BadReason::MissingText) => Incoming { name: at, text: Ok(String::new()) },
                         Err(reason) => Incoming::bad(at, &reason),
                     });
                 });
@@ -512,8 +527,9 @@ fn name_of(line: &str, fields: &Fields) -> Result<String, String> {
             if let Some(problem) = found.problem(fields) {
                 return Err(problem);
             }
-            let field = |name: &str| object.get(name).filter(|value| !value.is_null());
-            field(NAME).or_else(|| field(&fields.id)).or_else(|| field(&fields.url))
+            let field = |name: &str| value_at(object, name).filter(|value| !value.is_null());
+            let by_name = field(NAME).filter(|_| found.is_by_name());
+            by_name.or_else(|| fields.id.iter().find_map(field)).or_else(|| fields.url.iter().find_map(field))
         }
         other => Some(other),
     };
@@ -522,4 +538,15 @@ fn name_of(line: &str, fields: &Fields) -> Result<String, String> {
         Some(Value::Number(number)) => Ok(number.to_string()),
         _ => Err(format!("no {}, {NAME} or {}", fields.id, fields.url)),
     }
+}
+
+/// A field, or one in an object where its name has a dot.
+fn value_at<'v>(
+    object: &'v serde_json::Map<String, serde_json::Value>,
+    name: &str,
+) -> Option<&'v serde_json::Value> {
+    object.get(name).or_else(|| {
+        let (outer, inner) = name.split_once('.')?;
+        value_at(object.get(outer)?.as_object()?, inner)
+    })
 }

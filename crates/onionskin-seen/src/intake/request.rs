@@ -71,6 +71,51 @@ impl FromStr for Threshold {
     }
 }
 
+/// How the resemblance of near-duplicates is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Verify {
+    /// It is estimated from the minima in the index.
+    Sketch,
+    /// It is computed from the texts of both.
+    Text,
+}
+
+spelled!(Verify, as_str: Sketch => "sketch", Text => "text");
+
+/// No way to verify.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown way to verify {0:?}; known: {known}", known = Verify::KNOWN)]
+pub struct UnknownVerify(pub String);
+
+impl FromStr for Verify {
+    type Err = UnknownVerify;
+
+    fn from_str(text: &str) -> Result<Verify, UnknownVerify> {
+        Verify::find(text).ok_or_else(|| UnknownVerify(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for Verify {
+    type Error = UnknownVerify;
+
+    fn try_from(text: String) -> Result<Verify, UnknownVerify> {
+        text.parse()
+    }
+}
+
+impl Verify {
+    /// An error if such an index has not what it takes. Texts are never in an index; `has_texts`
+    /// says whether the caller knows where they are.
+    pub fn ensure_possible(self, params: &Params, has_texts: bool) -> Result<(), SeenError> {
+        match self {
+            Verify::Sketch if !params.sketches => Err(SeenError::NoSketches),
+            Verify::Text if !has_texts => Err(SeenError::NoTexts),
+            Verify::Sketch | Verify::Text => Ok(()),
+        }
+    }
+}
+
 /// What is asked about documents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request {

@@ -77,6 +77,17 @@ impl Visitor for Collect<'_> {
     /// Requests, redirects and the like are no documents.
     fn skipped(&mut self, _: SkipReason) {}
 
+    /// A text that is null has no words, as in a file that is read by itself.
+    fn no_text(&mut self, (source, offset): (u32, u64), fields: &mut dyn FnMut() -> Option<String>) {
+        match fields() {
+            None => {
+                let name = self.place(source, offset);
+                self.ready.push_back(Incoming { name, text: Ok(String::new()) });
+            }
+            Some(fields) => self.bad(source, offset, format!("no text; there are {fields}")),
+        }
+    }
+
     fn skipped_file(&mut self, file: SkippedFile) {
         let detail = if file.detail.is_empty() { String::new() } else { format!(": {}", file.detail) };
         self.bad(file.source, file.offset, format!("{}{detail}", file.reason));

@@ -3,6 +3,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use onionskin_corpus::FieldNames;
 use onionskin_store::MemoryBudget;
 use parquet::arrow::ArrowWriter;
 
@@ -72,8 +73,8 @@ fn what_is_wrong_with_a_line_is_said() {
 #[test]
 fn fields_can_have_other_names() {
     let fields = Fields {
-        text: "doc.body".to_owned(),
-        id: "key".to_owned(),
+        text: FieldNames::one("doc.body"),
+        id: FieldNames::one("key"),
         others: OtherFields::Ignored,
         ..Fields::default()
     };
@@ -82,6 +83,24 @@ fn fields_can_have_other_names() {
     let strict = Fields { others: OtherFields::Refused, ..fields };
     assert!(read(&strict, r#"{"key": "a", "doc": {"body": "b"}, "lang": "en"}"#)[0].text.is_err());
     assert!(read(&strict, r#"{"key": "a", "doc": {"body": "b", "lang": "en"}}"#)[0].text.is_ok());
+}
+
+#[test]
+fn files_have_the_fields_of_known_layouts() {
+    let check = |line: &str, name: &str, text: Result<&str, &str>| {
+        let found = &read(&Fields::of_files(), line)[0];
+        let was = (found.name.as_str(), found.text.as_deref().map_err(String::as_str));
+        assert_eq!(was, (name, text), "{line}");
+    };
+    check(r#"{"id": "d", "text": "a", "metadata": {"url": "http://d/"}, "source": "s"}"#, "d", Ok("a"));
+    check(r#"{"text": "a", "meta": {"url": "http://r/1"}}"#, "http://r/1", Ok("a"));
+    check(r#"{"raw_content": "a", "url": "http://r/2", "doc_id": "2"}"#, "2", Ok("a"));
+    check(r#"{"text": null, "content": "b", "name": "n", "id": "i"}"#, "i", Ok("b"));
+    check(r#"{"text": "a", "html": "<p>b"}"#, "-:1", Ok("a"));
+    check(r#"{"text": null, "html": "<p>b"}"#, "-:1", Ok("b"));
+    check(r#"{"text": null, "id": 7}"#, "7", Ok(""));
+    let neither = "no text: neither \"text\", \"content\" or \"raw_content\" nor \"html\" has a string";
+    check(r#"{"body": "a", "id": 7}"#, "-:1", Err(neither));
 }
 
 #[test]
@@ -113,7 +132,7 @@ fn rows_of_parquet_are_documents() {
     // Columns that nobody asks for are not read.
     let columns =
         vec![("text", text), ("html", html.clone()), ("id", id), ("url", url), ("lang", html.clone())];
-    check(columns, [("7", Ok("one two")), ("http://B", Err("no text field")), (":3", Ok("three"))]);
+    check(columns, [("7", Ok("one two")), ("http://B", Ok("")), (":3", Ok("three"))]);
     check(vec![("html", html)], [(":1", Ok("one two")), (":2", Ok("2")), (":3", Ok("three"))]);
 }
 

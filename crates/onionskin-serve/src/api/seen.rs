@@ -9,7 +9,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use onionskin_seen::intake::{
     Answer, Documents, Fields, Incoming, IndexStats, LineReader, Prepared, RemovedName, Request, Status,
-    Threshold, Verb, place,
+    Threshold, Verb, Verify, place,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -67,6 +67,9 @@ struct CheckBody {
     /// Only documents that may have this resemblance are near. Needs an index with sketches.
     #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
     threshold: Option<Threshold>,
+    /// How resemblance is found: `sketch`, an estimate. `text` is an error: a server has no texts.
+    #[schema(value_type = Option<String>)]
+    verify: Option<Verify>,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -81,6 +84,9 @@ struct AddBody {
     /// Only documents that may have this resemblance are near. Needs an index with sketches.
     #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
     threshold: Option<Threshold>,
+    /// How resemblance is found: `sketch`, an estimate. `text` is an error: a server has no texts.
+    #[schema(value_type = Option<String>)]
+    verify: Option<Verify>,
 }
 
 #[derive(Deserialize, ToSchema)]
@@ -124,6 +130,9 @@ struct CheckQuery {
     threshold: Option<Threshold>,
     /// With HTML: the name of the document.
     name: Option<String>,
+    /// With lines, Parquet or HTML: how resemblance is found, as in a JSON request.
+    #[param(value_type = Option<String>)]
+    verify: Option<Verify>,
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -138,6 +147,9 @@ struct AddQuery {
     threshold: Option<Threshold>,
     /// With HTML: the name of the document.
     name: Option<String>,
+    /// With lines, Parquet or HTML: how resemblance is found, as in a JSON request.
+    #[param(value_type = Option<String>)]
+    verify: Option<Verify>,
 }
 
 fn adding(if_new: bool, threshold: Option<Threshold>) -> Request {
@@ -171,12 +183,13 @@ struct Batch {
 /// One document that is a page, named in the query.
 const HTML: &str = "text/html";
 
-/// Parses a body and makes features of its texts. `request` and `name` are those of a query.
+/// Parses a body and makes features of its texts. `request`, `name` and `verify` are those of a
+/// query.
 fn read_batch(
     state: &AppState,
     body: BoundedBody,
     request: Request,
-    name: Option<String>,
+    (name, mut verify): (Option<String>, Option<Verify>),
 ) -> Result<Batch, ServeError> {
     let seen = service(state)?;
     let most = state.limits().batch_documents;
@@ -195,15 +208,19 @@ fn read_batch(
             (vec![Incoming::of_html(name, body.bytes())], request)
         }
         _ if request.verb == Verb::Check => {
-            let CheckBody { documents, threshold } = body.json()?;
+            let CheckBody { documents, threshold, verify: how } = body.json()?;
+            verify = how.or(verify);
             (read_objects(&documents, most)?, Request { verb: Verb::Check, threshold })
         }
         _ => {
-            let AddBody { documents, if_new, threshold } = body.json()?;
+            let AddBody { documents, if_new, threshold, verify: how } = body.json()?;
+            verify = how.or(verify);
             (read_objects(&documents, most)?, adding(if_new, threshold))
         }
     };
-    request.ensure_possible(seen.params()).map_err(|error| ServeError::bad_request(error.to_string()))?;
+    let verified = verify.map_or(Ok(()), |how| how.ensure_possible(seen.params(), false));
+    let possible = verified.and_then(|()| request.ensure_possible(seen.params()));
+    possible.map_err(|error| ServeError::bad_request(error.to_string()))?;
     let lines = body.kind() == LINES;
     Ok(Batch { documents: seen.prepare(documents), request, lines, room: body.into_room() })
 }
@@ -276,7 +293,7 @@ async fn check(
     let request = Request { verb: Verb::Check, threshold: query.threshold };
     let (answers, lines) = state
         .work(Lane::Seen, move || {
-            let batch = read_batch(&working, body, request, query.name)?;
+            let batch = read_batch(&working, body, request, (query.name, query.verify))?;
             let answers = service(&working)?.check(&batch.documents, batch.request.threshold)?;
             Ok::<_, ServeError>((answers, batch.lines))
         })
@@ -301,7 +318,8 @@ async fn add(
     service(&state)?;
     let working = state.clone();
     let request = adding(query.if_new, query.threshold);
-    let batch = state.work(Lane::Seen, move || read_batch(&working, body, request, query.name)).await??;
+    let of_query = (query.name, query.verify);
+    let batch = state.work(Lane::Seen, move || read_batch(&working, body, request, of_query)).await??;
     let answers = service(&state)?.add(batch.documents, batch.request, batch.room).await?;
     answer(&state, answers, batch.lines)
 }

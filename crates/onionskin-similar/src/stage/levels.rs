@@ -12,7 +12,7 @@ use crate::{Resources, SimilarError};
 use onionskin_core::DocId;
 use onionskin_store::Staging;
 use onionskin_store::join::SortedCursor;
-use onionskin_store::schema::LevelName;
+use onionskin_store::schema::{ChunkingName, LevelName};
 use onionskin_store::sort::{SortParams, Sorter};
 use onionskin_store::table::Method;
 use serde_json::Number;
@@ -68,6 +68,18 @@ pub(crate) fn all(search: &Search, chunking: Option<&str>) -> Vec<LevelName> {
         names.push(own);
     }
     names.iter().filter_map(|name| LevelName::new(name)).collect()
+}
+
+/// Whether the atlas has noted the level of this very search. Equal texts, and equal paragraphs, are
+/// the same whatever else was asked for; that their tables are there is enough.
+pub(super) fn is_known(job: &Job<'_>) -> Result<bool, SimilarError> {
+    let own = own(&job.params.search, job.chunking.as_ref().map(ChunkingName::as_str));
+    if own == EXACT || own == PARAGRAPHS {
+        return Ok(true);
+    }
+    let Some(level) = LevelName::new(&own) else { return Ok(false) };
+    let record = job.atlas.level::<LevelRecord>(&level)?;
+    Ok(record.is_some_and(|record| record.search == SearchRecord::new(job)))
 }
 
 /// Writes all levels. `of_clusters` is what the search itself has found.

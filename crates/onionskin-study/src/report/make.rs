@@ -7,6 +7,7 @@ use onionskin_store::progress::{Event, Progress};
 use onionskin_store::{Atlas, IoError, json};
 use serde::Serialize;
 
+use super::origin::{self, Origin};
 use super::{Changes, Document, Written, changes, overview, write_report};
 use crate::findings::{Findings, Level};
 use crate::study::{CompareParams, ReportError, ReportParams, compare, study};
@@ -170,8 +171,11 @@ pub fn report(params: &ReportParams, progress: &dyn Progress) -> Result<ReportSu
     Atlas::open(&params.atlas)?;
     // Before the work: a place that cannot be written to is an error now.
     make_dir(&params.output)?;
+    let origin = Origin::of(params)?;
+    origin::forget(&params.output)?;
     let findings = study(params, progress)?;
     let written = write(&overview(&findings), &params.output, params.png, progress)?;
+    origin.write(&params.output)?;
     Ok(ReportSummary::new(&params.atlas, &findings, written))
 }
 
@@ -189,6 +193,7 @@ pub fn report_changes(
     Atlas::open(&params.earlier)?;
     Atlas::open(&params.later)?;
     make_dir(output)?;
+    origin::forget(output)?;
     let found = compare(params, progress)?;
     let written = write(&changes(&found), output, png, progress)?;
     Ok(ChangesSummary::new(&found, written))
