@@ -53,7 +53,8 @@ def fetch(client, package, version, folder):
     if client == "apt":
         run("apt-get", "download", package, cwd=folder)
     elif client == "pip":
-        run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", f"{package}=={version}", cwd=folder)
+        # The source of this package only: what its build needs may come as wheels.
+        run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", package, f"{package}=={version}", cwd=folder)
     else:
         run("npm", "pack", "--silent", f"{package}@{version}", cwd=folder)
     return next(path for path in folder.iterdir() if path.is_file())
