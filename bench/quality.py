@@ -38,6 +38,7 @@ TUNED, REPORTED = 0, 1
 # Wrong cases per set and kind: so many are kept in the results and shown on the page.
 CASES = 20
 SHOWN_CASES = 10
+CASE_WORDS = 6
 
 LEAK_THRESHOLDS = [0.9, 0.8, 0.5]
 LEAK_SEEDS = range(1, 11)
@@ -233,6 +234,14 @@ def resemblance(a, b):
     return len(a & b) / len(a | b) if a or b else 1.0
 
 
+def only_in(words, others):
+    """The first words of a text that the other does not have, and how many more there are."""
+    others = set(others)
+    only = list(dict.fromkeys(word[:20] for word in words if word not in others))
+    more = f" (+{len(only) - CASE_WORDS:,})" if len(only) > CASE_WORDS else ""
+    return " ".join(only[:CASE_WORDS]) + more
+
+
 class Cases:
     """Wrong pairs of a search, a few of each kind, at most one per label."""
 
@@ -255,6 +264,8 @@ class Cases:
             "words": [len(first.words()), len(second.words())],
             "resemblance_w4": resemblance(self.of(a, "w4"), self.of(b, "w4")),
             "resemblance_c5": resemblance(self.of(a, "c5"), self.of(b, "c5")),
+            "only_a": only_in(first.words(), second.words()),
+            "only_b": only_in(second.words(), first.words()),
         }
 
     def drawn(self, pairs):
@@ -446,12 +457,14 @@ def case_table(cases):
     if not cases:
         yield "None."
         return
-    yield "| Document | Document | Words | w4 | c5 |"
-    yield "|---|---|---:|---:|---:|"
+    yield "| First | Second | Words | w4 | c5 | Only in the first | Only in the second |"
+    yield "|---|---|---:|---:|---:|---|---|"
     for case in cases[:SHOWN_CASES]:
         lengths = " and ".join(f"{words:,}" for words in case["words"])
         values = f"{case['resemblance_w4']:.2f} | {case['resemblance_c5']:.2f}"
-        yield f"| {in_cell(case['a'])} | {in_cell(case['b'])} | {lengths} | {values} |"
+        cells = [in_cell(case["a"]), in_cell(case["b"]), lengths, values]
+        cells += [in_cell(case["only_a"]), in_cell(case["only_b"])]
+        yield f"| {' | '.join(cells)} |"
 
 
 def in_cell(name):
