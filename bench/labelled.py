@@ -197,40 +197,36 @@ def version_sources(paths):
 
 @dataclasses.dataclass(frozen=True)
 class PageFile:
-    """A laid out page: its version, the name that it has in every version, and where it is."""
+    """A page of a package: its version, what names it in every version, and where it is."""
 
     version: str
     label: str
+    name: str
     path: pathlib.Path
 
     def text(self):
-        return VisibleText.of(self.path.read_text(encoding="utf-8", errors="replace"))
+        return VisibleText.of(mirrors.page_bytes(self.path).decode("utf-8", errors="replace"))
 
 
 TITLE = re.compile(rb"<title[^>]*>(.*?)</title>", re.I | re.S)
 
 
-def page_label(path, name):
+def page_label(name, path):
     """What names a page in every version: its path, or its title where paths are numbered anew."""
     if not NUMBERED_PAGE.search(name):
         return name
-    found = TITLE.search(path.read_bytes())
+    found = TITLE.search(mirrors.page_bytes(path))
     return " ".join(found[1].decode("utf-8", errors="replace").split()) if found else name
 
 
-def laid_out(source, hosts, packages):
-    """The pages of all versions under their hosts, as far as they belong to the source's part."""
+def pages_of(source, packages):
+    """The pages of all versions, as far as they belong to the source's part."""
     for package, version in source.versions:
         folder = packages.unpacked(source.client, package, version)
-        place = hosts / source.host(version)
-        mirrors.lay_out(folder / source.inside.format(v=version), place)
-        for path in sorted(file for file in place.rglob("*") if file.is_file()):
-            name = str(path.relative_to(place))
+        for name, path in mirrors.html_pages(folder / source.inside.format(v=version)):
             in_part = source.part is None or stable_hash("part " + name) % 2 == source.part
             if in_part and re.search(source.matching, name):
-                yield PageFile(version, page_label(path, name), path)
-            else:
-                path.unlink()
+                yield PageFile(version, page_label(name, path), name, path)
 
 
 def by_label(pages):
@@ -244,37 +240,34 @@ def by_label(pages):
     return {label: group for label, group in groups.items() if label not in ambiguous}
 
 
-def drawn_pages(source, hosts, packages):
-    """Documents of the drawn labels. Files of other pages are removed from the hosts."""
-    pages = list(laid_out(source, hosts, packages))
-    groups = by_label(pages)
-    documents = []
-    labels = 0
+def drawn_pages(source, packages):
+    """Documents of the drawn labels, each with its page."""
+    groups = by_label(pages_of(source, packages))
+    drawn = 0
     for label in sorted(groups, key=lambda label: stable_hash("draw " + label)):
         texts = [page.text() for page in groups[label]]
         if any(len(WORD.findall(text)) > source.most_words for text in texts):
             continue
         for page, text in zip(groups[label], texts):
-            name = str(page.path.relative_to(hosts))
-            documents.append(Document(name, f"{source.name} {label}", text))
-        labels += 1
-        if labels == source.paths:
-            break
-    drawn = {document.name for document in documents}
-    for page in pages:
-        if str(page.path.relative_to(hosts)) not in drawn:
-            page.path.unlink()
-    return sorted(documents, key=lambda document: document.name)
+            name = f"{source.host(page.version)}/{page.name}"
+            yield Document(name, f"{source.name} {label}", text), page
+        drawn += 1
+        if drawn == source.paths:
+            return
 
 
 def html_set(sources, work, packages):
     """Every version is a host; a page is the same as the page of its path in another version."""
+    drawn = [pair for source in sources for pair in drawn_pages(source, packages)]
+    pages = {document.name: page for document, page in drawn}
+    documents = sorted((document for document, _ in drawn), key=lambda document: document.name)
+    kept, contradictory = without_contradictions(documents)
     hosts = work / "hosts"
     shutil.rmtree(hosts, ignore_errors=True)
-    documents = [page for source in sources for page in drawn_pages(source, hosts, packages)]
-    kept, contradictory = without_contradictions(documents)
-    for name in {document.name for document in documents} - {document.name for document in kept}:
-        (hosts / name).unlink()
+    for document in kept:
+        to = hosts / document.name
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_bytes(mirrors.page_bytes(pages[document.name].path))
     return LabelledSet(kept, hosts, contradictory)
 
 

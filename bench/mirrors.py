@@ -77,18 +77,26 @@ def unpack(archive, folder):
                 path.write_bytes(tar.extractfile(member).read())
 
 
+def html_pages(source):
+    """HTML files of a folder: the name of each, without `.gz`, and its path."""
+    for path in sorted(source.rglob("*")):
+        name = str(path.relative_to(source)).removesuffix(".gz")
+        if name.endswith((".html", ".htm")) and path.is_file() and not path.is_symlink():
+            yield name, path
+
+
+def page_bytes(path):
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
 def lay_out(source, target):
     """Copies the HTML pages of a folder; returns how many."""
     pages = 0
-    for path in sorted(source.rglob("*")):
-        name = str(path.relative_to(source))
-        packed = name.endswith(".gz")
-        name = name.removesuffix(".gz")
-        if path.is_symlink() or not path.is_file() or not name.endswith((".html", ".htm")):
-            continue
+    for name, path in html_pages(source):
         to = target / name
         to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_bytes(gzip.decompress(path.read_bytes()) if packed else path.read_bytes())
+        to.write_bytes(page_bytes(path))
         pages += 1
     return pages
 
