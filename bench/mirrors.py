@@ -53,7 +53,8 @@ def fetch(client, package, version, folder):
     if client == "apt":
         run("apt-get", "download", package, cwd=folder)
     elif client == "pip":
-        run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", ":all:", f"{package}=={version}", cwd=folder)
+        # The source of this package only: what its build needs may come as wheels.
+        run(sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--no-binary", package, f"{package}=={version}", cwd=folder)
     else:
         run("npm", "pack", "--silent", f"{package}@{version}", cwd=folder)
     return next(path for path in folder.iterdir() if path.is_file())
@@ -76,18 +77,26 @@ def unpack(archive, folder):
                 path.write_bytes(tar.extractfile(member).read())
 
 
+def html_pages(source):
+    """HTML files of a folder: the name of each, without `.gz`, and its path."""
+    for path in sorted(source.rglob("*")):
+        name = str(path.relative_to(source)).removesuffix(".gz")
+        if name.endswith((".html", ".htm")) and path.is_file() and not path.is_symlink():
+            yield name, path
+
+
+def page_bytes(path):
+    content = path.read_bytes()
+    return gzip.decompress(content) if path.suffix == ".gz" else content
+
+
 def lay_out(source, target):
     """Copies the HTML pages of a folder; returns how many."""
     pages = 0
-    for path in sorted(source.rglob("*")):
-        name = str(path.relative_to(source))
-        packed = name.endswith(".gz")
-        name = name.removesuffix(".gz")
-        if path.is_symlink() or not path.is_file() or not name.endswith((".html", ".htm")):
-            continue
+    for name, path in html_pages(source):
         to = target / name
         to.parent.mkdir(parents=True, exist_ok=True)
-        to.write_bytes(gzip.decompress(path.read_bytes()) if packed else path.read_bytes())
+        to.write_bytes(page_bytes(path))
         pages += 1
     return pages
 

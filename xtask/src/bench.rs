@@ -26,13 +26,26 @@ pub(crate) fn scan(options: &[&str]) -> anyhow::Result<()> {
     run("scan", options)
 }
 
-/// Whole jobs, JSONL in and clusters out, against whole jobs of peers. One peer is a crate: it is
-/// built apart from the workspace, so that nothing of ours knows it.
+/// Whole jobs, JSONL in and clusters out, against whole jobs of peers.
 pub(crate) fn similar(options: &[&str]) -> anyhow::Result<()> {
+    build_gaoya()?;
+    run("similar", options)
+}
+
+/// How well ours and peers find what labels say is the same; writes `docs/quality.md`.
+pub(crate) fn quality(options: &[&str]) -> anyhow::Result<()> {
+    build_gaoya()?;
+    let mut arguments = vec!["--work", "target/quality", "--page", "docs/quality.md"];
+    arguments.extend(options);
+    run("quality", &arguments)
+}
+
+/// The peer that is a crate. It is built apart from the workspace, so that nothing of ours knows
+/// it.
+fn build_gaoya() -> anyhow::Result<()> {
     let target = root().join("target/gaoya").display().to_string();
     let build = ["build", "--release", "--manifest-path", "bench/gaoya/Cargo.toml", "--target-dir", &target];
-    step("release build of gaoya", &mut command("cargo", &build))?;
-    run("similar", options)
+    step("release build of gaoya", &mut command("cargo", &build))
 }
 
 /// The search for mirrors on webs of four sizes. There is no peer to compare with.

@@ -16,6 +16,7 @@ cargo xtask test                        install what the tests need, then run ev
 cargo xtask tidy                        rules that a machine can check: arrows between crates, unsafe code, flags in messages
 cargo xtask bench scan [--mb N]         scan against peers, on the same text, in one run
 cargo xtask bench similar [--mb N] [--large-mb N] [--growth-mb N] [--formats-mb N] [--work DIR] [--only PEER,...]  whole jobs against peers
+cargo xtask bench quality [--only SET,...]  precision and recall against labels, ours and peers; writes docs/quality.md
 cargo xtask bench collections [--pages N] [--memory SIZE]  the search for mirrors at 1, 2, 4 and 8 times a web
 cargo xtask bench python [--documents N] [--seen N]  kernel calls from Python against rensa and datasketch; a million documents through Deduplicator
 cargo xtask bench serve [--pages N] [--memory SIZE]  searching under load, and ten thousand connections that say nothing
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy::run(),
         ["bench", "scan", options @ ..] => bench::scan(options),
         ["bench", "similar", options @ ..] => bench::similar(options),
+        ["bench", "quality", options @ ..] => bench::quality(options),
         ["bench", "collections", options @ ..] => bench::collections(options),
         ["bench", "serve", options @ ..] => bench::serve(options),
         ["bench", "python", options @ ..] => bench::python_calls(options),

@@ -1,5 +1,5 @@
-//! `peer-gaoya INPUT OUTPUT`: a whole job of the gaoya crate, JSONL in, pairs and clusters out, on
-//! one thread.
+//! `peer-gaoya INPUT OUTPUT [THRESHOLD]`: a whole job of the gaoya crate, JSONL in, pairs and
+//! clusters out, on one thread.
 //!
 //! It is what a reader of gaoya's documentation would write, with the quicker of its choices: bands
 //! from its own `calculate_minhash_params`, the container of ids that it calls faster, windows of
@@ -44,12 +44,16 @@ fn peak_memory() -> Option<u64> {
 
 fn main() -> anyhow::Result<()> {
     let mut arguments = std::env::args_os().skip(1);
-    let usage = "usage: peer-gaoya INPUT OUTPUT";
+    let usage = "usage: peer-gaoya INPUT OUTPUT [THRESHOLD]";
     let input = arguments.next().context(usage)?;
     let output = arguments.next().context(usage)?;
-    let (bands, width) = calculate_minhash_params(THRESHOLD, PERMUTATIONS);
+    let threshold = match arguments.next() {
+        Some(text) => text.to_string_lossy().parse().context("the threshold is not a number")?,
+        None => THRESHOLD,
+    };
+    let (bands, width) = calculate_minhash_params(threshold, PERMUTATIONS);
     let hasher = MinHasher32::new(bands * width);
-    let mut index = MinHashIndex::<u32, u32, VecContainer<u32>>::new_index(bands, width, THRESHOLD);
+    let mut index = MinHashIndex::<u32, u32, VecContainer<u32>>::new_index(bands, width, threshold);
     let mut pairs = vec![];
     let mut parents: Vec<u32> = vec![];
     for line in BufReader::new(File::open(&input)?).lines() {
