@@ -169,7 +169,7 @@ pub struct ChangedInput {
 }
 
 impl ChangedInput {
-    /// A document is not what it was. `unread` is why its record could not be read, if it could not.
+    /// A document is not what it was. `unread` is why its record could not be read, if that is so.
     pub fn document(source: &Source, offset: u64, unread: Option<&BadReason>) -> ChangedInput {
         let (input, document) = match source.format {
             Format::Tree => (source.place(offset), "the document".to_owned()),

@@ -1,5 +1,5 @@
-//! The online filter: see [`onionskin_seen`]. Beside it [`StoredTexts`], which compares the texts of
-//! what was found.
+//! The online filter: see [`onionskin_seen`]. Beside it [`StoredTexts`], which compares the texts
+//! of what was found.
 
 mod texts;
 

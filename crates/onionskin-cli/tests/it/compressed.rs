@@ -56,7 +56,10 @@ fn frames_and_members_give_the_bytes_of_one_stream() {
             many.write(name, lines.chunks(piece).flat_map(pack).collect::<Vec<_>>());
             let (mut first, _) = scan(&many, name, "1");
             for threads in ["2", "5"] {
-                assert!(scan(&many, name, threads).0 == first, "{name}, pieces of {piece}, {threads} threads");
+                assert!(
+                    scan(&many, name, threads).0 == first,
+                    "{name}, pieces of {piece}, {threads} threads"
+                );
             }
             first.remove("manifest.json");
             assert_eq!(first.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());

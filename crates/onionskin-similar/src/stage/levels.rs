@@ -70,8 +70,8 @@ pub(crate) fn all(search: &Search, chunking: Option<&str>) -> Vec<LevelName> {
     names.iter().filter_map(|name| LevelName::new(name)).collect()
 }
 
-/// Whether the atlas has noted the level of this very search. Equal texts, and equal paragraphs, are
-/// the same whatever else was asked for; that their tables are there is enough.
+/// Whether the atlas has noted the level of this very search. Equal texts, and equal paragraphs,
+/// are the same whatever else was asked for; that their tables are there is enough.
 pub(super) fn is_known(job: &Job<'_>) -> Result<bool, SimilarError> {
     let own = own(&job.params.search, job.chunking.as_ref().map(ChunkingName::as_str));
     if own == EXACT || own == PARAGRAPHS {
