@@ -423,8 +423,8 @@ def least_memory(bench):
     bench.must("run in.jsonl -o atlas -q")
     for line in (
         "scan in.jsonl -o other",
-        "similar atlas",
-        "collections atlas",
+        "similar atlas --overwrite",
+        "collections atlas --overwrite",
         "report atlas -o out",
         "dedup atlas -o kept",
     ):

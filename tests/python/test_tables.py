@@ -22,7 +22,8 @@ def onionskin(*arguments):
 def atlas(tmp_path_factory):
     folder = tmp_path_factory.mktemp("atlas")
     onionskin("generate", "demo", "--pages", 800, "--format", "warc", "--compress", "gz", "-o", folder / "web", "-q")
-    onionskin("scan", folder / "web", "-o", folder / "atlas", "-q", "--task-bytes", 65536, "--commit-bytes", 200000)
+    small_parts = ["--task-bytes", 65536, "--commit-bytes", 200000]
+    onionskin("scan", folder / "web", "-o", folder / "atlas", "-q", "--recipe", "papers", *small_parts)
     return folder / "atlas"
 
 

@@ -94,7 +94,7 @@ pub(crate) fn print_json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     let mut line = Vec::with_capacity(128);
     write_json(&mut line, value)?;
     line.push(b'\n');
-    std::io::stdout().lock().write_all(&line)?;
+    io::stdout().lock().write_all(&line)?;
     Ok(())
 }
 
@@ -129,27 +129,27 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
 
 /// Data on stdout, or text that is known to be harmless.
 pub(crate) fn print_as_is(text: &str) -> anyhow::Result<()> {
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    io::stdout().lock().write_all(text.as_bytes())?;
     Ok(())
 }
 
 /// Where lines of the log go: to stderr, as harmless as [`print`].
-pub(crate) struct ShownStderr(std::io::Stderr);
+pub(crate) struct ShownStderr(io::Stderr);
 
 impl ShownStderr {
     pub fn new() -> ShownStderr {
-        ShownStderr(std::io::stderr())
+        ShownStderr(io::stderr())
     }
 }
 
 impl Write for ShownStderr {
     /// A line comes in one piece.
-    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.0.write_all(shown_lines(&String::from_utf8_lossy(line)).as_bytes())?;
         Ok(line.len())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
+    fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
     }
 }

@@ -176,7 +176,7 @@ fn a_changed_document_of_no_cluster_is_found() {
     bench.clusters(&[exact(0, &[1, 2])], &[], "centred");
     let written = |text: &str, time: SystemTime| {
         fs::write(&input, text).unwrap();
-        fs::File::options().append(true).open(&input).unwrap().set_modified(time).unwrap();
+        File::options().append(true).open(&input).unwrap().set_modified(time).unwrap();
         bench.clear();
         bench.dedup(|_| {})
     };
