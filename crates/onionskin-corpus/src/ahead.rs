@@ -271,7 +271,9 @@ impl<R: Read + Send + 'static> Pieces<R> {
         self.held_bytes -= held;
         self.cut();
         let Some(stored) = &mut self.stored else { return Ok(true) };
-        if let Some(piece) = self.pieces.front() {
+        // What follows the last piece is no frame. A decoder that begins there would not miss one.
+        let is_before_rest = self.is_cut && self.pieces.len() == 1 && !stored.is_at_end();
+        if let Some(piece) = self.pieces.front().filter(|_| !is_before_rest) {
             if let Some(bytes) = self.ahead.take(piece) {
                 self.decoded += bytes.len() as u64;
                 self.current = Current { bytes, at: 0, held_bytes: piece.bytes() };
@@ -281,7 +283,7 @@ impl<R: Read + Send + 'static> Pieces<R> {
                 stored.watch.set_position(stored.offset.saturating_sub(ahead));
                 return Ok(true);
             }
-        } else if stored.is_at_end() {
+        } else if self.pieces.is_empty() && stored.is_at_end() {
             return Ok(false);
         }
         self.ahead.waiting().clear();

@@ -149,7 +149,7 @@ fn a_folder_without_a_document_is_named() {
     dir.write("pictures/a.bin", [0, 1, 2, 3, 0, 0, 255]);
     let outcome = dir.line("scan good.jsonl pictures -o atlas");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("warning: pictures: no document: "), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("warning: pictures/a.bin: no document: "), "{}", outcome.stderr);
     let seen = dir.json(&["scan", "good.jsonl", "pictures", "-o", "json"]);
     assert_eq!(seen["inputs_without_documents"], 1, "{seen}");
     // What lies beside documents is only skipped.
@@ -256,16 +256,17 @@ fn an_error_page_is_no_document() {
 #[test]
 fn a_folder_of_hosts_has_urls_and_links() {
     let dir = Dir::new();
-    for host in ["intranet", "wiki.test", "printer.local", "abc.onion"] {
+    let write = |host: &str| {
         dir.write(&format!("in/{host}/a.html"), "<p>the first page<a href=b.html>next</a>");
         dir.write(&format!("in/{host}/b.html"), "<p>the second page<a href=/a.html>back</a>");
-    }
+    };
+    ["intranet", "wiki.test", "printer.local"].map(write);
     let outcome = dir.line("scan in -o none");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(
         outcome
             .stdout
-            .contains("none of the 8 links leads to a document; 8 are relative to pages without a URL"),
+            .contains("none of the 6 links leads to a document; 6 are relative to pages without a URL"),
         "{}",
         outcome.stdout
     );
@@ -274,6 +275,9 @@ fn a_folder_of_hosts_has_urls_and_links() {
         "{}",
         outcome.stdout
     );
+    // A name that everybody knows as one of a host.
+    write("abc.onion");
+    assert_eq!(dir.json(&["scan", "in", "-o", "onion"])["sites"], 1);
     let seen = dir.json(&["scan", "in", "-o", "hosts", "--hosts"]);
     assert_eq!((&seen["links"], &seen["sites"]), (&json!(8), &json!(4)), "{seen}");
     assert_eq!(seen["link_remedies"], json!([]));

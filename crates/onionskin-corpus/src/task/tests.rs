@@ -103,10 +103,11 @@ fn sources_follow_each_other_and_empty_ones_do_no_harm() {
         let options = Options { task_bytes, ..Options::default() };
         let sources = discover(&[folder.path().to_str().unwrap().to_owned()], &options).unwrap();
         let seen = read(sources, &options);
-        assert_eq!(seen.texts(), ["a", "b", "c", "d", "e", "f"]);
+        // The pages of a folder are one source, before its other files.
+        assert_eq!(seen.texts(), ["e", "f", "a", "b", "c", "d"]);
         let order: Vec<_> =
             seen.documents.iter().map(|document| (document.source, document.offset)).collect();
-        assert_eq!(order, [(0, 0), (0, 13), (2, 0), (2, 13), (4, 0), (4, 1)]);
+        assert_eq!(order, [(0, 0), (0, 1), (1, 0), (1, 13), (3, 0), (3, 13)]);
     }
 }
 
