@@ -94,6 +94,9 @@ impl SetSource for Texts {
 /// A document, its input, its offset and the fingerprint of its text.
 type Place = (document::Doc, document::Source, document::Offset, document::TextFp);
 
+/// Its values.
+type PlaceRow<'a> = (DocId, &'a str, u64, Option<u64>);
+
 /// Where documents begin, in order.
 struct Places {
     documents: BatchReader<Place>,
@@ -107,7 +110,7 @@ impl Places {
     }
 
     /// The document that comes next, its input, its offset and the fingerprint of its text.
-    fn peek(&mut self) -> Result<Option<(DocId, &str, u64, Option<u64>)>, SimilarError> {
+    fn peek(&mut self) -> Result<Option<PlaceRow<'_>>, SimilarError> {
         while self.batch.as_ref().is_none_or(|batch| self.at >= batch.len()) {
             match self.documents.next_batch()? {
                 Some(batch) => (self.batch, self.at) = (Some(batch), 0),
