@@ -223,8 +223,7 @@ fn links_out_of_the_atlas_are_not_followed() {
     refused("/downloads/report/figures/secret");
     assert!(!server.get("/downloads").text().contains("figures"), "not even their names are shown");
     // A table, too.
-    let table =
-        Atlas::open(&atlas).unwrap().paths(&TableName::Documents).unwrap()[0].clone();
+    let table = Atlas::open(&atlas).unwrap().paths(&TableName::Documents).unwrap()[0].clone();
     assert_eq!(server.get("/downloads/tables/documents/0.parquet").status, 200);
     fs::rename(&table, made.path().join("moved")).unwrap();
     std::os::unix::fs::symlink(made.path().join("moved"), &table).unwrap();
