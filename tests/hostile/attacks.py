@@ -12,6 +12,7 @@ import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from . import payloads
 from .server import TOKEN, Server, statuses
 
 ALLOWED = "search.example.org"
@@ -29,6 +30,8 @@ class Strike:
     # 1 in the large run, less in the small one.
     scale: float
     big_pages: tuple[str, str]
+    # Pages that are PDF, and take much to read.
+    papers: tuple[str, str]
 
     def sent(self, count=1):
         self.verdict.counts["requests"] += count
@@ -310,16 +313,18 @@ def sign_in_flood(strike):
 
 
 def compare(strike):
-    """Comparisons of two large pages, many at a time."""
-    a, b = (urllib.parse.quote(page, safe="") for page in strike.big_pages)
-    paths = [f"/compare?a={a}&b={b}", f"/api/v1/explain?a={a}&b={b}"]
+    """Comparisons of two large pages, or of two PDFs, many at a time."""
+    paths = []
+    for pages in (strike.big_pages, strike.papers):
+        a, b = (urllib.parse.quote(page, safe="") for page in pages)
+        paths += [f"/compare?a={a}&b={b}", f"/api/v1/explain?a={a}&b={b}"]
     count = strike.many(60)
 
     def ask(number):
         strike.sent()
         # That it takes too long may be the answer; a fault or a hung connection may not.
         status, body = strike.server.request(
-            "GET", paths[number % 2], timeout=60, Authorization=f"Bearer {TOKEN}"
+            "GET", paths[number % len(paths)], timeout=60, Authorization=f"Bearer {TOKEN}"
         )
         return status
 
@@ -492,6 +497,49 @@ def bodies(strike):
     strike.expect(REFUSED, "POST", "/api/v1/seen/check", b"\x1f\x8b" + b"\0" * 100, **gzipped)
 
 
+def unpacking(strike):
+    """Parquet of a few kilobytes that is a page of megabytes, or many rows of one long text."""
+    shapes = [
+        parquet_of("word " * strike.many(20_000_000), 3, dictionary=False),
+        parquet_of("word " * strike.many(20_000_000), 3, dictionary=True),
+        parquet_of("word " * 400_000, 9_000, dictionary=True),
+        parquet_of("w " * 100_000, 9_000, dictionary=True),
+    ]
+    for body in shapes:
+        for path in ("/api/v1/seen/check", "/api/v1/seen/add"):
+            headers = {"Content_Type": "application/vnd.apache.parquet", "Authorization": f"Bearer {TOKEN}"}
+            strike.expect({413}, "POST", path, body, **headers)
+
+
+def many_words(strike):
+    """Checks of texts of millions of words of one letter, eight at a time."""
+    body = b'{"documents":[{"name":"n","text":"' + b"a " * 8_000_000 + b'"}]}'
+    kinds = [
+        ("application/json", body),
+        ("application/x-ndjson", b'{"name":"n","text":"' + b"a " * 8_000_000 + b'"}\n'),
+        ("text/html", b"<p>" + b"a " * 8_000_000),
+    ]
+
+    def check(number):
+        strike.sent()
+        kind, sent = kinds[number % len(kinds)]
+        headers = {"Content_Type": kind, "Authorization": f"Bearer {TOKEN}"}
+        return strike.server.request("POST", "/api/v1/seen/check", sent, timeout=60, **headers)[0]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(check, range(max(8, strike.many(40)))))
+    odd = sorted({status for status in found if status not in {200, 413, 503}})
+    if odd:
+        strike.problem(f"checks of many words are answered {odd}")
+
+
+def parquet_of(text, rows, *, dictionary):
+    """A body in which every row is this text."""
+    out = io.BytesIO()
+    payloads.parquet(out, text, rows, dictionary=dictionary, page_bytes=1 << 30)
+    return out.getvalue()
+
+
 def parquet_rows(count):
     """A body of a few kilobytes with millions of rows."""
     import pyarrow as pa
@@ -583,6 +631,8 @@ ATTACKS = [
     slow_headers,
     traversal,
     bodies,
+    unpacking,
+    many_words,
     tokens,
     silent,
     unread,

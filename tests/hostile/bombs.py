@@ -1,4 +1,7 @@
-"""Small inputs that are huge inside, scanned with little memory: the budget holds, and every record is counted."""
+"""Small inputs that are huge inside, scanned or looked for in an index with little memory.
+
+The budget holds, and every record is counted.
+"""
 
 import gzip
 import json
@@ -402,11 +405,14 @@ GENERATORS = [
     zip_bombs,
     chunked_lies,
 ]
+# Those that `seen check` is given too.
+CHECKED = [warc_good, encoded_pages, parquet_tiny, parquet_page, parquet_dictionary]
+CASES = [(generate, False) for generate in GENERATORS] + [(generate, True) for generate in CHECKED]
 
 
 class Bombs(suite.Part):
     name = "bombs"
-    small, large, share = len(GENERATORS), 300, 6
+    small, large, share = len(CASES), 300, 6
     # Some inputs take a few hundred megabytes of disk while they are made.
 
     def prepare(self):
@@ -421,22 +427,25 @@ class Bombs(suite.Part):
         least = least_memory(refused.stderr)
         if refused.code != 2 or not least:
             raise RuntimeError(f"`{refused.command()}` exits {refused.code}: {refused.stderr}")
+        self.workshop.must("seen", "add", "index", "small.jsonl", folder=self.workshop.folder)
         return least
 
     def case(self, number, folder):
         rng = self.random(number)
-        # Every generator meets every budget: the number of budgets does not divide theirs.
-        generate = GENERATORS[number % len(GENERATORS)]
+        generate, is_checked = CASES[number % len(CASES)]
         budget = rng.choice([self.least, self.least, 2 * self.least, 4 * self.least, self.least // 2])
         threads = rng.choice([1, 2, 2, 6])
         scale = rng.choice([1, 0.3, 0.1, 0.1]) if self.workshop.is_large else 0.05
         verdict = suite.Verdict(
             f"{generate.__name__} at scale {scale} with {budget // MIB}M and {threads} threads"
         )
-        verdict.counts["scans"] += 1
         inputs = folder / "in"
         inputs.mkdir()
         expected = generate(inputs, rng, scale)
+        if is_checked:
+            self._check(verdict, folder, expected, max(budget, self.least), threads)
+            return verdict
+        verdict.counts["scans"] += 1
         asked = [
             "scan",
             "in",
@@ -455,6 +464,42 @@ class Bombs(suite.Part):
         )
         self._judge(verdict, outcome, expected, budget)
         return verdict
+
+    def _check(self, verdict, folder, expected, budget, threads):
+        """Looks for all of it in an index."""
+        verdict.name += ", seen check"
+        verdict.counts["checks"] += 1
+        files = sorted(path.name for path in (folder / "in").iterdir())
+        # A file is read by itself, or as one of a folder.
+        target = f"in/{files[0]}" if len(files) == 1 and threads == 2 else "in/"
+        asked = ["seen", "check", self.workshop.folder / "index", target, "--batch", 1_000_000]
+        limit = 180 if self.workshop.is_large else 90
+        with (folder / "answers").open("w+b") as answers:
+            outcome = self.workshop.run(
+                *asked,
+                "--memory",
+                f"{budget // MIB}M",
+                "--threads",
+                threads,
+                folder=folder,
+                timeout=limit,
+                most_memory=max(4 * budget, MOST),
+                stdout=answers,
+            )
+            answers.seek(0)
+            count = sum(1 for _ in answers)
+        if trouble := outcome.trouble():
+            verdict.problems.append(trouble)
+            return
+        verdict.expect(
+            outcome.peak <= budget + ALLOWANCE,
+            f"peak memory {outcome.peak / MIB:.0f} MiB with a budget of {budget // MIB} MiB",
+        )
+        if outcome.code == 2:
+            verdict.expect("in/" in outcome.stderr, f"ends without naming a file: {outcome.last_words()}")
+            return
+        # A row group that cannot be read is one answer for all of its rows.
+        verdict.expect(0 < count <= expected.records, f"{count:,} answers of {expected.records:,} records")
 
     def _judge(self, verdict, outcome, expected, budget):
         if trouble := outcome.trouble():

@@ -167,7 +167,7 @@ def docx(chunk, count, prolog=b""):
 
 
 def parquet(path, text, rows, *, dictionary=True, page_bytes=None):
-    """A Parquet file in which every row is this text: as a dictionary, or written out each time."""
+    """A Parquet file, or a stream, in which every row is this text: as a dictionary, or written out each time."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -254,6 +254,20 @@ def memory_fields(pid):
     return {name: int(value) * 1024 for name, value in STATUS.findall(text)}
 
 
+def own_memory(pid):
+    """Memory of a process and of all that it started that is not mapped from files, in bytes."""
+    command = _command(pid)
+    # A child that has not begun its own program shares the memory of its parent.
+    others = (child for child in _tree(pid) if child != pid and _command(child) != command)
+    return sum(memory_fields(each).get("RssAnon", 0) for each in (pid, *others))
+
+
+def _command(pid):
+    with contextlib.suppress(OSError):
+        return pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
 def _memory(pid):
     fields = memory_fields(pid)
     return fields.get("VmHWM", 0), fields.get("VmRSS", 0)

@@ -72,8 +72,8 @@ class Server:
         return self.running.outcome(timed_out=late)
 
     def own_memory(self):
-        """Memory that is not mapped from files, in bytes."""
-        return program.memory_fields(self.running.pid).get("RssAnon", 0)
+        """Memory of the server and of what it started that is not mapped from files, in bytes."""
+        return program.own_memory(self.running.pid)
 
     def get(self, path, timeout=60, **headers):
         return self.request("GET", path, timeout=timeout, **headers)

@@ -6,7 +6,7 @@ import resource
 import threading
 import time
 
-from . import attacks, program, suite, webs
+from . import attacks, payloads, program, suite, webs
 from .payloads import page, response
 from .probe import Probe
 from .program import MIB
@@ -37,6 +37,9 @@ class Requests(suite.Part):
         rng = self.random(0)
         texts = [" ".join(rng.choices(webs.WORDS, k=count)) for _ in self.big_pages]
         records = [response(url, page(text)) for url, text in zip(self.big_pages, texts, strict=True)]
+        self.papers = tuple(f"http://paper{number}.org/a.pdf" for number in range(2))
+        for number, url in enumerate(self.papers):
+            records.append(response(url, self._paper(number), content_type="application/pdf"))
         (inputs / "large.warc").write_bytes(b"".join(records))
         self.workshop.must("run", "in", "-o", "atlas", "-q", folder=self.folder, timeout=600)
         webs.make_index(self.workshop, self.folder)
@@ -45,6 +48,13 @@ class Requests(suite.Part):
         self.done = threading.Event()
         self.watcher = threading.Thread(target=self._watch, daemon=True)
         self.watcher.start()
+
+    def _paper(self, number):
+        """A PDF of a few words, and of blanks that take very much more memory than the server has."""
+        words = f"BT /F1 12 Tf (a paper of its own with the number {number}) Tj ET\n".encode()
+        count = 400 if self.workshop.is_large else 100
+        blanks = payloads.stream(payloads.flated(b" " * MIB, count))
+        return payloads.pdf_page([payloads.stream(words, b""), blanks])
 
     def close(self):
         self.done.set()
@@ -67,7 +77,7 @@ class Requests(suite.Part):
         return verdict
 
     def _watch(self):
-        """Keeps the peak of the server's own memory."""
+        """Keeps the peak of the memory of the server and of what it starts."""
         while not self.done.wait(0.02):
             server = self.server
             if server:
@@ -105,7 +115,7 @@ class Requests(suite.Part):
         verdict = suite.Verdict(attack.__doc__.split("\n")[0].rstrip("."))
         server = self._running()
         scale = 1 if self.workshop.is_large else 0.15
-        strike = attacks.Strike(server, self.random(number), verdict, scale, self.big_pages)
+        strike = attacks.Strike(server, self.random(number), verdict, scale, self.big_pages, self.papers)
         with Probe(server.address, TOKEN, webs.WORDS[0]) as probe:
             start = time.monotonic()
             attack(strike)
@@ -154,7 +164,7 @@ class Requests(suite.Part):
         verdict = suite.Verdict("reading with --require-token on loopback")
         with self._other(verdict, ["--require-token", "atlas"]) as server:
             if server:
-                strike = attacks.Strike(server, self.random(number), verdict, 1, self.big_pages)
+                strike = attacks.Strike(server, self.random(number), verdict, 1, self.big_pages, self.papers)
                 for path in (
                     "/",
                     "/search?q=a",
@@ -173,7 +183,7 @@ class Requests(suite.Part):
         before = webs.digest(self.folder / "index")
         with self._other(verdict, ["--seen", "index", "--seen-read-only"]) as server:
             if server:
-                strike = attacks.Strike(server, self.random(number), verdict, 1, self.big_pages)
+                strike = attacks.Strike(server, self.random(number), verdict, 1, self.big_pages, self.papers)
                 body = json.dumps({"documents": [{"name": "x", "text": "must not be added"}]})
                 headers = {"Content_Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
                 strike.expect({200}, "POST", "/api/v1/seen/check", body, **headers)
@@ -194,7 +204,7 @@ class Requests(suite.Part):
         verdict = suite.Verdict("what a page of another site makes a browser ask")
         with self._other(verdict, ["atlas", "--seen", "index"]) as server:
             if server:
-                attacks.cross_site(attacks.Strike(server, self.random(number), verdict, 1, self.big_pages))
+                attacks.cross_site(attacks.Strike(server, self.random(number), verdict, 1, self.big_pages, self.papers))
         return verdict
 
     @contextlib.contextmanager

@@ -38,7 +38,11 @@ pub fn decoder<'a, R: Read + Send + 'a>(
 }
 
 /// As [`decoder`], with windows of at most 2 to this many bytes.
-pub(crate) fn decoder_within<'a, R: Read + Send + 'a>(
+///
+/// # Errors
+///
+/// As [`decoder`].
+pub fn decoder_within<'a, R: Read + Send + 'a>(
     input: R,
     encoding: Encoding,
     window_log: u32,

@@ -67,6 +67,7 @@ mod record;
 #[cfg(feature = "remote")]
 mod remote;
 mod reopened;
+mod shares;
 mod sniff;
 mod source;
 mod task;
@@ -81,7 +82,7 @@ pub use onionskin_extract::{ExtractOptions, PdfTool};
 
 pub use ahead::Ahead;
 pub use csv::{CsvItem, CsvProblem, CsvRecords};
-pub use decode::decoder;
+pub use decode::{decoder, decoder_within};
 pub use discover::{DiscoverError, discover};
 pub use document::{BadReason, BadRecord, Document, InputFailure, SkipReason, SkippedFile, Visitor};
 pub use fields::FieldNames;
@@ -89,6 +90,8 @@ pub use lookup::LookupError;
 pub use options::{BaseUrl, Format, NotABase, Options, UnknownFormat};
 pub use parquet::{ParquetText, ParquetTexts};
 pub use reopened::{JsonField, JsonLine, JsonLineReader};
+pub use shares::Shares;
 pub use sniff::Encoding;
 pub use source::Source;
 pub use task::{Position, ResumeError, Scratch, Task, Tasks, TextRow};
+pub use watch::watched;

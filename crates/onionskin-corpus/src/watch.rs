@@ -5,6 +5,7 @@
 //! of them, such as damaged data. So the failure is noted where it happens, below every decoder,
 //! and whoever works on the input asks for it afterwards.
 
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,6 +75,17 @@ impl<R> Watched<R> {
     }
 }
 
+/// A file that fails, and does not end, where it is shorter than it was when it was opened.
+///
+/// # Errors
+///
+/// When the length of the file is not to be had.
+pub fn watched(file: File) -> io::Result<impl Read + Seek + Send + 'static> {
+    let meta = file.metadata()?;
+    let len = meta.is_file().then_some(meta.len());
+    Ok(Watched::new(file, len, &Watch::default()))
+}
+
 impl<R: Read> Read for Watched<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let error = match self.input.read(into) {
@@ -116,6 +128,8 @@ impl<R: Seek> Seek for Watched<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write;
+
     use super::*;
 
     /// Fails at an offset.
@@ -143,6 +157,18 @@ mod tests {
         assert!(failure.detail.contains("os error 5"), "{}", failure.detail);
         watch.note(Some(1), 0, &io::Error::other("later"));
         assert_eq!(watch.failure(), Some(failure));
+    }
+
+    #[test]
+    fn a_file_that_is_cut_after_it_was_opened_fails() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"abcd").unwrap();
+        let mut input = watched(file.reopen().unwrap()).unwrap();
+        file.as_file().set_len(2).unwrap();
+        let mut read = Vec::new();
+        let error = input.read_to_end(&mut read).unwrap_err();
+        assert_eq!(read, b"ab");
+        assert!(error.to_string().contains("had 4 bytes"), "{error}");
     }
 
     #[test]

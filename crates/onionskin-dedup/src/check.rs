@@ -8,12 +8,17 @@
 //! clusters always are, removed or kept: all that is taken out is then what the scan saw, and what
 //! it is a copy of is there. The others are, where somebody has written to the file since the scan.
 //! To read all texts of all files again costs more than to copy them.
+//!
+//! Documents are read within the shares of a scan with the same memory. Several threads read small
+//! ones, and one of them a large one.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use onionskin_core::TextFingerprinter;
-use onionskin_corpus::{BadRecord, Document, InputFailure, Scratch, SkipReason, Tasks, Visitor};
+use onionskin_core::{Recipe, TextFingerprinter};
+use onionskin_corpus::{
+    BadReason, BadRecord, Document, InputFailure, Scratch, Shares, SkipReason, Tasks, Visitor,
+};
 
 use super::DedupError;
 use super::decide::{Scanned, Stretch};
@@ -24,9 +29,17 @@ use super::shards::Context;
 pub(super) fn check(context: &Context<'_>, job: &Job) -> Result<(), DedupError> {
     let options = Arc::new(context.options.clone());
     let mut scratch = Scratch::new(&options);
-    let fingerprinter = TextFingerprinter::new(context.recipe);
-    let scanned = context.scanned.open(job.input)?;
-    let mut visitor = Check { job, scanned, fingerprinter, here: None, error: None };
+    let mut visitor = Check {
+        job,
+        scanned: context.scanned.open(job.input)?,
+        fingerprinter: TextFingerprinter::new(context.recipe),
+        recipe: context.recipe,
+        shares: context.shares,
+        large: context.large,
+        holds: None,
+        here: None,
+        error: None,
+    };
     let mut tasks = Tasks::new(Arc::new([job.source.clone()]), Arc::clone(&options));
     while visitor.scanned.peek().is_some() && visitor.error.is_none() {
         let Some(task) = tasks.next_task() else { break };
@@ -46,13 +59,35 @@ struct Check<'a> {
     /// Those that are not yet met.
     scanned: Stretch<Scanned>,
     fingerprinter: TextFingerprinter,
+    recipe: &'a Recipe,
+    shares: Shares,
+    large: &'a Mutex<()>,
+    /// While a large document is read.
+    holds: Option<MutexGuard<'a, ()>>,
     /// A place with documents, and the fingerprints of the documents that begin there: records of a
     /// compressed WARC file may share one.
     here: Option<(u64, Vec<u64>)>,
     error: Option<DedupError>,
 }
 
+/// Buffers for the analysis of a longer text are not kept for the next.
+const KEPT_TEXT_BYTES: usize = 1 << 20;
+
 impl Check<'_> {
+    /// Waits until there is memory for a text; an error if there never will be.
+    fn make_room(&mut self, document: &Document<'_>) -> bool {
+        let length = document.text.len();
+        self.before_large(length as u64);
+        // Eight bytes a word, each of which is a letter and a space at least.
+        let fits = self.holds.is_none() || self.shares.fits(length, 4 * length);
+        if !fits {
+            let (limit, name) = (self.shares.large_bytes, self.job.source.place(document.offset));
+            let reason = format!("{}; more memory helps", BadReason::NeedsMemory { limit });
+            self.fail(DedupError::Broken { name, reason });
+        }
+        fits
+    }
+
     fn fail(&mut self, error: DedupError) {
         self.error.get_or_insert(error);
     }
@@ -82,6 +117,7 @@ impl Check<'_> {
 
 impl Visitor for Check<'_> {
     fn wants(&mut self, offset: u64) -> bool {
+        self.holds = None;
         self.settle_before(offset);
         self.error.is_none() && self.scanned.peek().is_some_and(|next| next.offset == offset)
     }
@@ -95,14 +131,29 @@ impl Visitor for Check<'_> {
     }
 
     fn document(&mut self, document: Document<'_>) {
+        if !self.make_room(&document) {
+            return;
+        }
         let text = self.fingerprinter.text_fp(document.text);
         let (at, found) = self.here.get_or_insert_with(|| (document.offset, Vec::new()));
         if *at == document.offset {
             found.extend(text.map(|fingerprint| fingerprint.0));
         }
+        if document.text.len() > KEPT_TEXT_BYTES {
+            self.fingerprinter = TextFingerprinter::new(self.recipe);
+        }
+        self.holds = None;
     }
 
-    fn bad_record(&mut self, _: BadRecord) {}
+    fn before_large(&mut self, bytes: u64) {
+        if bytes > self.shares.small_record_bytes && self.holds.is_none() {
+            self.holds = Some(self.large.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+    }
+
+    fn bad_record(&mut self, _: BadRecord) {
+        self.holds = None;
+    }
 
     fn skipped(&mut self, _: SkipReason) {}
 

@@ -45,6 +45,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -550,6 +551,12 @@ fn run<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
     let atlas = Atlas::open(&params.atlas)?;
     let mut options = inputs::reading_options(&atlas)?;
     options.extract.pdf_worker.clone_from(&params.pdf_worker);
+    let fit = usize::try_from(params.memory.bytes() / COPY_BYTES).unwrap_or(usize::MAX);
+    let threads = params.threads.min(fit).max(1);
+    let shares = inputs::shares_of(params.memory, threads);
+    let limited = shares.limit(&options).extract;
+    options.extract.tool_memory_bytes = limited.tool_memory_bytes;
+    options.extract.small_tool_memory_bytes = limited.small_tool_memory_bytes;
     let recipe: Recipe = atlas.manifest().recipe.parse().map_err(|error: RecipeError| {
         DedupError::Broken { name: params.atlas.display().to_string(), reason: error.to_string() }
     })?;
@@ -601,6 +608,8 @@ fn run<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         output: &output,
         options: &options,
         recipe: &recipe,
+        shares,
+        large: &Mutex::default(),
         paths: &paths,
         verdicts: &decided.verdicts,
         scanned: &decided.scanned,
@@ -608,8 +617,7 @@ fn run<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         dolma: params.dolma.as_deref(),
         copied: &copied,
     };
-    let fit = usize::try_from(params.memory.bytes() / COPY_BYTES).unwrap_or(usize::MAX);
-    let reports = shards::run(&plan, &context, params.threads.min(fit).max(1), progress)?;
+    let reports = shards::run(&plan, &context, threads, progress)?;
     for (job, report) in plan.jobs.iter().zip(&reports) {
         note(&mut summary, job, report);
     }

@@ -4,11 +4,12 @@ use std::fs;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use onionskin_core::Recipe;
-use onionskin_corpus::Options;
+use onionskin_corpus::{Options, Shares};
 use onionskin_store::{IoError, cancel};
 
 use super::decide::{Scanned, Stretches, Verdict, Verdicts};
@@ -26,6 +27,10 @@ pub(super) struct Context<'a> {
     pub output: &'a Output,
     pub options: &'a Options,
     pub recipe: &'a Recipe,
+    /// Of the memory, for documents that are read again.
+    pub shares: Shares,
+    /// Who reads a large document has this; nobody else reads one then.
+    pub large: &'a Mutex<()>,
     /// Every input of the atlas: where it is now, if it is copied too.
     pub paths: &'a [Option<std::path::PathBuf>],
     pub verdicts: &'a Stretches<Verdict>,

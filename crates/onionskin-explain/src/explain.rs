@@ -27,9 +27,10 @@ use onionskin_core::sketch::Estimate;
 use onionskin_core::{ClusterId, CollectionId, DocId, SiteId};
 use onionskin_core::{FeatureFilter, Recipe, RecipeError};
 use onionskin_corpus::Scratch;
+use onionskin_scan::inputs::{limit_tools, reading_options};
 use onionskin_store::cancel::{self, Cancelled};
 use onionskin_store::table::{ClusterRow, DocumentRow, PairRow};
-use onionskin_store::{Atlas, AtlasError, TableError, TableName};
+use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError, TableName};
 
 pub use cluster::{ClusterMember, explain_cluster};
 pub use collection::{CollectionExplanation, ReplicaDifferences, explain_collection};
@@ -65,6 +66,8 @@ pub struct ExplainLimits {
     pub words: u64,
     /// Bytes of a document in its input, decompressed, and of its text.
     pub bytes: u64,
+    /// Seconds for each document that is read by a program.
+    pub tool_seconds: u32,
 }
 
 impl ExplainLimits {
@@ -77,9 +80,10 @@ impl ExplainLimits {
     /// Bytes of a document for each word: what pages have around their words.
     const BYTES_A_WORD: u64 = 24;
 
-    /// For so many words of both texts together.
+    /// For so many words of both texts together; a minute for a program that reads one of them.
     pub const fn of_words(words: u64) -> ExplainLimits {
-        ExplainLimits { words, bytes: words.saturating_mul(ExplainLimits::BYTES_A_WORD) }
+        let bytes = words.saturating_mul(ExplainLimits::BYTES_A_WORD);
+        ExplainLimits { words, bytes, tool_seconds: 60 }
     }
 
     /// The memory that an explanation within these limits takes at most.
@@ -450,16 +454,24 @@ pub fn document_facts(atlas: &Atlas, doc: DocId, same_name: u64) -> Result<Docum
     Ok(facts)
 }
 
+/// With less hardly any PDF can be read; a scan gives it with the least memory, too.
+const LEAST_TOOL_BYTES: u64 = 32 << 20;
+
 fn read_texts(
     params: &ExplainParams,
     atlas: &Atlas,
     recipe: &Recipe,
     facts: [&DocumentFacts; 2],
 ) -> Result<Texts, TextError> {
-    let mut options = onionskin_scan::inputs::reading_options(atlas).map_err(Box::new)?;
+    let mut options = reading_options(atlas).map_err(Box::new)?;
     options.extract.pdf_worker.clone_from(&params.pdf_worker);
     let limits = params.limits.as_ref();
+    limit_tools(&mut options, MemoryBudget::default_for_machine());
     if let Some(limits) = limits {
+        let extract = &mut options.extract;
+        // Before there are texts to compare, the program that reads one has their memory.
+        extract.tool_memory_bytes = extract.tool_memory_bytes.min(limits.memory().max(LEAST_TOOL_BYTES));
+        extract.tool_seconds = extract.tool_seconds.min(limits.tool_seconds);
         options.max_record_bytes = options.max_record_bytes.min(limits.record_bytes());
         options.extract.max_text_bytes = options.extract.max_text_bytes.min(limits.bytes);
     }

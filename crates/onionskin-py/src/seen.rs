@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use onionskin_seen::intake::{
-    Answer, IndexStats, Intake, LineReader, OpenError, Prepared, RECIPE, RemovedName, Request, Status,
-    Threshold, Verb, Verify, Wanted, place,
+    Answer, Gathered, IndexStats, Intake, Limits, LineReader, OpenError, Prepared, RECIPE, RemovedName,
+    Request, Status, Threshold, Verb, Verify, Wanted, place,
 };
 use onionskin_seen::{Options, Params, SeenError};
 use onionskin_store::MemoryBudget;
@@ -364,13 +364,20 @@ impl SeenIndex {
         let verify: Option<Verify> = verify.map(str::parse).transpose().map_err(value_error)?;
         verify.map_or(Ok(()), |how| how.ensure_possible(&self.params, false)).map_err(refused)?;
         self.with(py, |inner| {
-            let lines = (1..).zip(&documents);
-            let read = |(n, line): (u64, &String)| inner.lines.read(line.as_bytes(), || place("-", n));
-            let read = lines.map(read).collect();
-            let prepared = inner.intake.features().prepare(read);
-            let verdicts = prepared.iter().map(|one| self.verdict(inner, one, request, true)).collect();
+            let mut verdicts = Vec::new();
+            // Copies of the texts, and what is known of them, exist for some at a time.
+            let mut gathered = Gathered::new(usize::MAX, &Limits::of_records(u64::MAX));
+            let mut lines = (1..).zip(&documents).peekable();
+            while let Some((n, line)) = lines.next() {
+                gathered.push(inner.lines.read(line.as_bytes(), || place("-", n)), 0);
+                if gathered.is_full() || lines.peek().is_none() {
+                    for one in inner.intake.features().prepare(gathered.take()) {
+                        verdicts.push(self.verdict(inner, &one, request, true)?);
+                    }
+                }
+            }
             inner.commit()?;
-            verdicts
+            Ok(verdicts)
         })
     }
 

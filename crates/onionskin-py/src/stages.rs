@@ -154,6 +154,7 @@ pub(crate) struct SimilarArgs {
     keep: String,
     recall: bool,
     for_report: bool,
+    pdf_worker: Vec<String>,
     resources: Resources,
 }
 
@@ -227,6 +228,7 @@ impl SimilarArgs {
         params.survivor = parse(&self.keep)?;
         params.measure_recall = self.recall;
         params.for_report = self.for_report;
+        params.pdf_worker.clone_from(&self.pdf_worker);
         self.resources.apply(&mut params.memory, &mut params.threads)?;
         Ok(params)
     }

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use onionskin_core::{Chunking, DocId, Recipe};
-use onionskin_corpus::{BadRecord, Options, Position, Source, Tasks};
+use onionskin_corpus::{BadRecord, Options, Position, Shares, Source, Tasks};
 use onionskin_store::join::SortedCursor;
 use onionskin_store::schema::ChunkingName;
 use onionskin_store::stage::{self, Step, Work};
@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::batch::{Batch, Row};
+use crate::budget;
 use crate::inputs::{ChangedInput, reading_options, reopen_unchanged};
-use crate::memory::Shares;
 use crate::read::{Reading, Sink, read_all};
 use crate::writer::{Uncommitted, push_chunks};
 use crate::{ScanError, ScanParams};
@@ -45,6 +45,8 @@ pub struct ChunksParams {
     /// Input between two commits, in bytes. Also decides where files of the tables end.
     pub commit_bytes: u64,
 
+    /// The command that reads PDF files apart from this process; see `ExtractOptions::pdf_worker`.
+    pub pdf_worker: Vec<String>,
     /// Memory for everything.
     pub memory: MemoryBudget,
     /// Threads that read and cut.
@@ -55,7 +57,7 @@ impl ChunksParams {
     /// The chunks of some chunkings, made as a scan makes them.
     pub fn new(atlas: PathBuf, chunkings: Vec<Chunking>) -> ChunksParams {
         let ScanParams { commit_bytes, memory, threads, .. } = ScanParams::new(Vec::new(), PathBuf::new());
-        ChunksParams { atlas, chunkings, commit_bytes, memory, threads }
+        ChunksParams { atlas, chunkings, commit_bytes, pdf_worker: Vec::new(), memory, threads }
     }
 }
 
@@ -100,9 +102,10 @@ impl<'a> Chunks<'a> {
         recipe: Recipe,
         chunkings: Vec<Chunking>,
     ) -> Result<Chunks<'a>, ScanError> {
-        let shares = Shares::of(params.memory, params.threads);
+        let shares = budget::shares(params.memory, params.threads);
         let mut options = reading_options(atlas).map_err(StagingError::from)?;
         options.text_digests = false;
+        options.extract.pdf_worker.clone_from(&params.pdf_worker);
         let options = Arc::new(shares.limit(&options));
         let inputs = atlas.manifest().inputs.iter().filter(|input| input.documents > 0);
         let sources: Result<Vec<Source>, ChangedInput> =

@@ -7,11 +7,13 @@
 use std::path::Path;
 
 use onionskin_corpus::{
-    BadReason, DiscoverError, ExtractOptions, Format, Options, PdfTool, Source, discover,
+    BadReason, DiscoverError, ExtractOptions, Format, Options, PdfTool, Shares, Source, discover,
 };
 use onionskin_store::manifest::InputEntry;
-use onionskin_store::{Atlas, AtlasError, StageName, StageRecord, spelled};
+use onionskin_store::{Atlas, AtlasError, MemoryBudget, StageName, StageRecord, spelled};
 use serde::{Deserialize, Serialize};
+
+use crate::budget;
 
 /// How the inputs of an atlas were read. What a manifest does not say is as by default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -156,6 +158,16 @@ pub fn reading_options(atlas: &Atlas) -> Result<Options, AtlasError> {
     Ok(atlas.record::<ScanRecord>()?.unwrap_or_default().into())
 }
 
+/// The shares of a memory budget for reading inputs, as a scan has them.
+pub fn shares_of(memory: MemoryBudget, threads: usize) -> Shares {
+    budget::shares(memory, threads)
+}
+
+/// Lets programs that read documents have no more memory than in a scan with this budget.
+pub fn limit_tools(options: &mut Options, memory: MemoryBudget) {
+    options.extract.tool_memory_bytes = shares_of(memory, 1).limit(options).extract.tool_memory_bytes;
+}
+
 /// An input that cannot be read again as it was scanned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -231,6 +243,19 @@ mod tests {
         assert_eq!(options.id_field.to_string(), "name");
         assert!(options.date_field.is_empty() && options.any_status && options.crawl_files);
         assert!(!options.hosts && options.base_url.is_none() && !options.follow_links);
+    }
+
+    #[test]
+    fn programs_that_read_documents_are_limited_as_in_a_scan() {
+        let scanning = Options::default();
+        for (mib, expected) in [(128, 32), (1024, 476), (64 << 10, 4 << 10)] {
+            let mut options = scanning.clone();
+            limit_tools(&mut options, MemoryBudget::from_mib(mib));
+            assert_eq!(options.extract.tool_memory_bytes, expected << 20, "{mib}");
+            // What the scan has taken is taken again.
+            assert_eq!(options.max_record_bytes, scanning.max_record_bytes);
+            assert_eq!(options.extract.max_text_bytes, scanning.extract.max_text_bytes);
+        }
     }
 
     #[test]

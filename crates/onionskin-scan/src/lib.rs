@@ -6,10 +6,10 @@
 //! written once, in input order, and only links are sorted afterwards.
 
 mod batch;
+mod budget;
 pub mod chunks;
 pub mod inputs;
 mod links;
-mod memory;
 pub mod parts;
 mod read;
 mod sites;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 use onionskin_core::{Recipe, unicode};
 use onionskin_corpus::{
-    DiscoverError, FieldNames, Format, Options, ResumeError, SkipReason, Source, Tasks, discover,
+    DiscoverError, FieldNames, Format, Options, ResumeError, Shares, SkipReason, Source, Tasks, discover,
 };
 use onionskin_extract::Extractor;
 use onionskin_store::cancel::Cancelled;
@@ -41,7 +41,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use inputs::{ChangedInput, ScanRecord};
-use memory::Shares;
 use read::{Reading, read_all};
 use state::{FieldCounts, State};
 use writer::Writer;
@@ -390,7 +389,7 @@ pub(crate) struct Scan {
 
 impl Scan {
     fn new(params: ScanParams, sources: Arc<[Source]>) -> Scan {
-        let shares = Shares::of(params.memory, params.threads);
+        let shares = budget::shares(params.memory, params.threads);
         Scan::with_shares(params, sources, shares)
     }
 

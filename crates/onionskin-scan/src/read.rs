@@ -23,14 +23,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use crossbeam_channel::Sender;
 use onionskin_core::{Analyzer, Recipe};
 use onionskin_corpus::{
-    Ahead, BadReason, BadRecord, Document, InputFailure, Options, Scratch, SkipReason, SkippedFile, Source,
-    Task, Tasks, Visitor,
+    Ahead, BadReason, BadRecord, Document, InputFailure, Options, Scratch, Shares, SkipReason, SkippedFile,
+    Source, Task, Tasks, Visitor,
 };
 use onionskin_store::cancel;
 
 use super::ScanError;
 use super::batch::{self, Batch, BatchVisitor};
-use super::memory::{Shares, Turn};
+use super::budget::Turn;
 
 /// Where batches go, in the order of their tasks.
 pub(super) trait Sink {

@@ -112,6 +112,12 @@ fn write_bombs(folder: &Path) -> Vec<String> {
         .to_vec()
 }
 
+/// Without bounds, or with bounds that are too small for anything.
+fn shares(threads: usize, permits: usize, batch_bytes: usize, small_record_bytes: u64) -> Shares {
+    let bounds = Shares::of(u64::MAX >> 1, threads);
+    Shares { permits, threads, batch_bytes, small_record_bytes, ..bounds }
+}
+
 /// Where batches are cut, and which records wait for their turn, leaves no trace.
 #[test]
 fn batches_cut_anywhere_give_the_same_bytes() {
@@ -129,7 +135,7 @@ fn batches_cut_anywhere_give_the_same_bytes() {
         found
     };
     // The naive way: one thread, everything at once.
-    let expected = scan_with("naive", Shares::of_test(1, 1, 1 << 40, u64::MAX));
+    let expected = scan_with("naive", shares(1, 1, 1 << 40, u64::MAX));
     let mut random = 7_u64;
     let mut next = |below: u64| {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -141,7 +147,7 @@ fn batches_cut_anywhere_give_the_same_bytes() {
         let permits = threads + next(3) as usize;
         let batch_bytes = if nth == 0 { 1 } else { 1 << next(18) };
         let small_record_bytes = if nth == 1 { 0 } else { 1 << next(16) };
-        let shares = Shares::of_test(threads, permits, batch_bytes, small_record_bytes);
+        let shares = shares(threads, permits, batch_bytes, small_record_bytes);
         assert!(scan_with("cut", shares) == expected, "{shares:?}");
     }
 }
@@ -156,7 +162,7 @@ fn a_text_whose_words_do_not_fit_is_reported() {
     let mut params = params(&[path.display().to_string()], &folder.path().join("atlas"));
     params.recipe = Some(Recipe::PAPERS.parse().unwrap());
     let sources = discover(&params.inputs, &params.options).unwrap();
-    let mut shares = Shares::of_test(2, 2, 1 << 20, 1000);
+    let mut shares = shares(2, 2, 1 << 20, 1000);
     shares.large_bytes = 500_000;
     let done = stage::run(&Scan::with_shares(params, sources.into(), shares), &Quiet).unwrap();
     assert_eq!((done.state.documents, done.state.bad_records["too_large"]), (1, 1));

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use onionskin_core::{Recipe, RecipeError, TextFingerprinter};
 use onionskin_corpus::{BadRecord, Document, InputFailure, Scratch, SkipReason, Tasks, Visitor};
 use onionskin_store::table::{DocumentBatch, DocumentRow, DocumentsReader};
-use onionskin_store::{Atlas, AtlasError, TableError};
+use onionskin_store::{Atlas, AtlasError, MemoryBudget, TableError};
 
-use crate::inputs::{reading_options, reopen_unchanged};
+use crate::inputs::{limit_tools, reading_options, reopen_unchanged};
 
 /// Where inputs are and how they are read.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +24,9 @@ pub struct TextsParams {
     pub base: Option<PathBuf>,
     /// The command that reads PDF files apart from this process; see `ExtractOptions::pdf_worker`.
     pub pdf_worker: Vec<String>,
+    /// The memory budget, by which programs that read documents are limited; half of this machine's
+    /// memory when not given.
+    pub memory: Option<MemoryBudget>,
 }
 
 /// An input that cannot be read again, or that holds other texts now.
@@ -64,6 +67,7 @@ pub fn read_texts<E>(
 ) -> Result<Vec<LostInput>, TextsError<E>> {
     let mut options = reading_options(atlas).map_err(Box::new)?;
     options.extract.pdf_worker.clone_from(&params.pdf_worker);
+    limit_tools(&mut options, params.memory.unwrap_or_else(MemoryBudget::default_for_machine));
     let options = Arc::new(options);
     let documents = atlas.documents().map_err(Box::new)?;
     let recipe: Recipe = atlas.manifest().recipe.parse()?;

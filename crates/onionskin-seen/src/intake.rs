@@ -12,6 +12,7 @@
 //! - [`Wanted`] opens an index, or creates one for a threshold.
 //! - [`Documents`] and [`LineReader`] give [`Incoming`] documents; [`TextFeatures`] makes features
 //!   of them, and [`AtlasDocuments`] reads those that a scan has made.
+//! - [`Limits`] says what reading may take, and [`Gathered`] which documents are answered together.
 //! - [`Request`] is a [`Verb`] and a [`Threshold`]; [`Intake::answer`], [`Seen::answer`] and
 //!   [`Reader::answer`] give an [`Answer`] per document.
 //! - [`Answer`], [`RemovedName`], [`IndexStats`] and [`VerifyAnswer`] are what `--json`, HTTP and
@@ -48,6 +49,7 @@ mod answer;
 mod atlas;
 mod documents;
 mod features;
+mod limits;
 mod open;
 mod request;
 mod scanned;
@@ -58,6 +60,7 @@ pub use documents::{
     Documents, Fields, Incoming, InputError, LineReader, OtherFields, Prepared, place, read_names,
 };
 pub use features::{Features, TextFeatures};
+pub use limits::{Gathered, Limits};
 pub use open::{Index, Intake, OpenError, RECIPE, SEED, THRESHOLD, Wanted};
 pub use request::{InvalidThreshold, Request, Threshold, UnknownVerb, UnknownVerify, Verb, Verify};
 

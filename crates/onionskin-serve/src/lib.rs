@@ -47,6 +47,7 @@ mod api;
 mod assets;
 pub mod auth;
 mod beneath;
+mod charge;
 mod config;
 mod connections;
 mod curve;

@@ -103,7 +103,11 @@ impl Library {
         let (index, built) = match index {
             Some(index) => (index, None),
             None => {
-                let texts = TextsParams { base: params.base.clone(), pdf_worker: params.pdf_worker.clone() };
+                let texts = TextsParams {
+                    base: params.base.clone(),
+                    pdf_worker: params.pdf_worker.clone(),
+                    memory: None,
+                };
                 let build = BuildParams { texts, memory: params.memory, folder: params.index.clone() };
                 let built = Index::build(&atlas, &build, progress)?;
                 (Index::open(&atlas, params.index.as_deref())?, Some(built))

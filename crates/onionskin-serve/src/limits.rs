@@ -12,7 +12,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use hyper::body::Body as HttpBody;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -70,7 +70,16 @@ pub struct BoundedBody {
 /// Room that a body takes, given back when dropped. Goes along with what was made of the body.
 #[derive(Debug, Default)]
 pub struct Room {
-    _permit: Option<OwnedSemaphorePermit>,
+    _body: Option<OwnedSemaphorePermit>,
+    /// What was made of the body.
+    _work: Option<OwnedSemaphorePermit>,
+}
+
+impl Room {
+    /// With memory that work keeps.
+    pub(crate) fn and(self, work: Option<OwnedSemaphorePermit>) -> Room {
+        Room { _work: work, ..self }
+    }
 }
 
 impl BoundedBody {
@@ -99,7 +108,7 @@ impl BoundedBody {
     }
 
     /// Parses JSON.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T, ServeError> {
+    pub fn json<'a, T: Deserialize<'a>>(&'a self) -> Result<T, ServeError> {
         if self.kind != "application/json" {
             return Err(ServeError::new(
                 ErrorKind::UnsupportedType,
@@ -193,7 +202,7 @@ async fn read(
         }
         bytes.extend_from_slice(&data);
     }
-    Ok(BoundedBody { bytes, kind, room: Room { _permit: room } })
+    Ok(BoundedBody { bytes, kind, room: Room { _body: room, _work: None } })
 }
 
 /// Takes room for a body that has grown to so many bytes. Room is taken as bytes arrive, not as

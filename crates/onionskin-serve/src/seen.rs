@@ -15,9 +15,10 @@ use onionskin_seen::intake::{
     Answer, Incoming, IndexStats, OpenError, Prepared, RemovedName, Request, TextFeatures, Threshold, Wanted,
 };
 use onionskin_seen::{Options, Params, Reader, Seen, SeenError, SharedReader};
-use onionskin_store::{Atlas, MemoryBudget};
+use onionskin_store::{Atlas, MemoryBudget, cancel};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::charge::Charge;
 use crate::error::{ErrorKind, ServeError};
 use crate::limits::Room;
 use crate::metrics::{Metrics, SeenCounters};
@@ -28,6 +29,15 @@ const WAITING: usize = 64;
 
 /// Documents that are made safe together, at most.
 const GROUP: usize = 50_000;
+
+/// A shorter text is analysed without asking for memory.
+pub(crate) const UNCHARGED_BYTES: usize = 64 << 10;
+
+/// Copies of a text that is read: as it was sent, unescaped or decoded, and the text.
+pub(crate) const COPIES_OF_TEXT: usize = 3;
+
+/// An analyzer that has taken more memory is not kept for the next request.
+const KEPT_BYTES: usize = 4 << 20;
 
 /// How old the view of an index may be that another process writes to.
 const STALE: Duration = Duration::from_millis(200);
@@ -140,15 +150,38 @@ impl SeenService {
         Ok(IndexStats::new(&self.params, self.reader.with(Reader::stats)))
     }
 
-    /// Documents with their features. Computes; call it where that may take its time.
-    pub fn prepare(&self, documents: Vec<Incoming>) -> Vec<Prepared> {
+    /// Makes features of documents, one after the other, and says what they take in memory; the
+    /// texts are gone then. What that takes is charged before. Computes; call it where that may
+    /// take its time.
+    pub(crate) fn prepare(
+        &self,
+        charge: &mut Charge,
+        mut next: impl FnMut(&mut Charge) -> Result<Option<Incoming>, ServeError>,
+    ) -> Result<(Vec<Prepared>, usize), ServeError> {
         let lock = || self.analyzers.lock().unwrap_or_else(PoisonError::into_inner);
         // Requests are the threads here, so each has one. What is set up once is kept for the next.
         let pooled = lock().pop();
         let mut analyzer = pooled.unwrap_or_else(|| TextFeatures::new(&self.params, 1));
-        let prepared = analyzer.prepare(documents);
-        lock().push(analyzer);
-        prepared
+        let (mut prepared, mut held, mut has_grown) = (Vec::new(), 0, false);
+        while let Some(document) = next(charge)? {
+            cancel::check().map_err(ServeError::internal)?;
+            if let Ok(text) = &document.text
+                && text.len() > UNCHARGED_BYTES
+            {
+                let analysis = analyzer.memory_for(text);
+                charge.cover(held + COPIES_OF_TEXT * text.len() + analysis)?;
+                has_grown |= analysis > KEPT_BYTES;
+            }
+            for one in analyzer.prepare(vec![document]) {
+                held += held_bytes(&one);
+                charge.cover(held)?;
+                prepared.push(one);
+            }
+        }
+        if !has_grown {
+            lock().push(analyzer);
+        }
+        Ok((prepared, held))
     }
 
     /// Looks for documents. Reads files; call it where that may take its time.
@@ -224,6 +257,14 @@ impl SeenService {
             }
         }
     }
+}
+
+/// What a document takes in memory until it is answered, with its answer.
+fn held_bytes(one: &Prepared) -> usize {
+    let features = one.features.as_ref().map_or_else(String::len, |features| {
+        size_of_val(&features.features[..]) + size_of_val(&features.sketch[..])
+    });
+    size_of::<Prepared>() + size_of::<Answer>() + 2 * one.name.len() + features
 }
 
 /// The thread is gone; it panicked.

@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use crate::api::ApiDocument;
 use crate::auth::{Auth, AuthError, CLIENT};
 use crate::beneath;
+use crate::charge::{Charge, WorkRoom};
 use crate::config::{Config, Limits};
 use crate::error::{ErrorKind, ServeError};
 use crate::lanes::{Lane, Lanes};
@@ -75,12 +76,17 @@ struct Inner {
     /// strangers.
     bodies: Arc<Semaphore>,
     open_bodies: Arc<Semaphore>,
+    /// Memory for the work on bodies.
+    work_room: WorkRoom,
     /// Set when the routes are known.
     api: OnceLock<ApiDocument>,
 }
 
 /// Semaphores count to 2^29 on small machines; bodies are counted in kilobytes.
 pub(crate) const BODY_UNIT: usize = 1024;
+
+/// Memory for the work on bodies, at least: a text of a megabyte.
+const LEAST_WORK_BYTES: usize = 32 << 20;
 
 impl AppState {
     /// Opens everything that is to be served. Binds nothing.
@@ -143,6 +149,7 @@ impl AppState {
             compared,
             bodies,
             open_bodies,
+            work_room: WorkRoom::new(config.memory.share(1, 4).len().max(LEAST_WORK_BYTES)),
             api: OnceLock::new(),
             config,
         })))
@@ -202,6 +209,15 @@ impl AppState {
 
     pub(crate) fn open_bodies(&self) -> &Arc<Semaphore> {
         &self.0.open_bodies
+    }
+
+    /// Memory for the work on bodies; none is taken yet.
+    pub(crate) fn charge(&self) -> Charge {
+        self.0.work_room.charge()
+    }
+
+    pub(crate) fn work_bytes(&self) -> usize {
+        self.0.work_room.bytes()
     }
 
     /// What is compared while others wait.
@@ -268,6 +284,9 @@ fn comparing(config: &Config, memory: MemoryBudget) -> (usize, ExplainLimits) {
     let wanted = ExplainLimits::of_words(config.limits.compared_words);
     let possible = ExplainLimits::within(memory);
     let each = if possible.words < wanted.words { possible } else { wanted };
+    // Two documents are read, and something is left to compare them.
+    let seconds = u32::try_from(config.limits.request_time.as_secs() / 3).unwrap_or(u32::MAX);
+    let each = ExplainLimits { tool_seconds: seconds.clamp(1, each.tool_seconds), ..each };
     let at_a_time = usize::try_from(memory / each.memory().max(1)).unwrap_or(usize::MAX);
     (at_a_time.clamp(1, (config.threads / 2).max(1)), each)
 }

@@ -144,6 +144,8 @@ pub struct SimilarParams {
     /// tables end.
     pub commit_bytes: u64,
 
+    /// The command that reads PDF files apart from this process; see `ExtractOptions::pdf_worker`.
+    pub pdf_worker: Vec<String>,
     /// Memory for everything.
     pub memory: MemoryBudget,
     /// Threads.
@@ -164,6 +166,7 @@ impl SimilarParams {
             measure_recall: true,
             for_report: false,
             commit_bytes: ScanParams::COMMIT_BYTES,
+            pdf_worker: Vec::new(),
             memory: MemoryBudget::default_for_machine(),
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
         }
@@ -335,7 +338,9 @@ fn with_chunks(params: &SimilarParams, progress: &dyn Progress) -> Result<Atlas,
         Some(chunking) if !atlas.chunkings().contains(&ChunkingName::from(chunking)) => {
             let SimilarParams { commit_bytes, memory, threads, .. } = *params;
             let chunks = ChunksParams::new(params.atlas.clone(), vec![chunking]);
-            make_chunks(&ChunksParams { commit_bytes, memory, threads, ..chunks }, progress)?;
+            let pdf_worker = params.pdf_worker.clone();
+            let chunks = ChunksParams { commit_bytes, pdf_worker, memory, threads, ..chunks };
+            make_chunks(&chunks, progress)?;
             Ok(Atlas::open(&params.atlas)?)
         }
         _ => Ok(atlas),
@@ -368,7 +373,9 @@ impl<'a> Job<'a> {
         // Shingles can be made again from the texts, since there are few texts to be verified.
         let has = |name: &ChunkingName| atlas.chunkings().contains(name);
         let elsewhere = match (&params.search, chunking.as_deref().and_then(ChunkingName::new)) {
-            (Search::Resemblance { .. }, Some(name)) if !has(&name) => Some(Reread::new(atlas, &recipe)?),
+            (Search::Resemblance { .. }, Some(name)) if !has(&name) => {
+                Some(Reread::new(params, atlas, &recipe)?)
+            }
             _ => None,
         };
         let chunking = chunking

@@ -34,7 +34,8 @@ impl RunParams {
 
     /// A scan, and what follows it by default.
     pub fn new(scan: ScanParams) -> RunParams {
-        let similar = SimilarParams::new(scan.atlas.clone());
+        let mut similar = SimilarParams::new(scan.atlas.clone());
+        similar.pdf_worker.clone_from(&scan.options.extract.pdf_worker);
         let collections = Some(CollectionsParams::new(scan.atlas.clone()));
         let report = Some(ReportParams::in_atlas(scan.atlas.clone()));
         RunParams { scan, similar, collections, report }

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::{Subcommand, ValueHint};
 use onionskin::seen::intake::{
-    Answer, AtlasDocuments, Documents, Fields, Incoming, Index, IndexStats, Intake, OpenError, OtherFields,
-    Prepared, RemovedName, Request, Status, THRESHOLD, Threshold, Verb, Verify, VerifyAnswer, Wanted,
-    read_names,
+    Answer, AtlasDocuments, Documents, Fields, Gathered, Index, IndexStats, Intake, Limits, OpenError,
+    OtherFields, Prepared, RemovedName, Request, Status, THRESHOLD, Threshold, Verb, Verify, VerifyAnswer,
+    Wanted, read_names,
 };
 use onionskin::seen::{Options, Params, Reader, Seen, SeenError, StoredTexts, Unverified, repair, verify};
 use onionskin_core::Recipe;
@@ -152,7 +152,8 @@ struct IntakeArgs {
     /// Append the lines of documents that are new to this file. Inputs are JSON lines then.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "atlas")]
     new: Option<PathBuf>,
-    /// Documents that are made safe together. Their answers are printed when they are.
+    /// Documents that are made safe together, at most: a batch ends earlier when its texts fill their
+    /// share of the memory. Their answers are printed when they are safe.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     batch: u32,
     /// End a batch as soon as nothing more is there to read: for programs that wait for answers
@@ -285,8 +286,10 @@ impl IntakeArgs {
         }
     }
 
-    fn open(&self, verb: Verb, atlas: Option<&Atlas>) -> anyhow::Result<Intake> {
-        let (dir, memory) = (&self.dir, memory(&self.resources));
+    /// Opens the index, and says what is left of the memory for reading documents.
+    fn open(&self, verb: Verb, atlas: Option<&Atlas>) -> anyhow::Result<(Intake, Limits)> {
+        let dir = &self.dir;
+        let (memory, reading) = Limits::split(memory(&self.resources));
         let index: Result<Index, OpenError> = match verb {
             Verb::Check => self.wanted().open_reader(dir, memory).map(Index::from),
             Verb::Add | Verb::AddIfNew => {
@@ -307,13 +310,21 @@ impl IntakeArgs {
             || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             usize::from,
         );
-        Ok(Intake::new(index, threads))
+        let limits = Limits {
+            pdf_worker: super::pdf_worker(),
+            ..Limits::within(self.max_record_bytes.bytes(), reading, threads)
+        };
+        Ok((Intake::within(index, &limits, threads), limits))
     }
 }
+
+/// Answers of a batch that wait in memory, at most.
+const MOST_ANSWER_BYTES: usize = 8 << 20;
 
 /// Answers documents in batches.
 struct Answering {
     intake: Intake,
+    limits: Limits,
     request: Request,
     out: Vec<u8>,
     new: Option<New>,
@@ -353,12 +364,13 @@ impl New {
 }
 
 impl Answering {
-    fn documents(&mut self, batch: &mut Vec<Incoming>) -> anyhow::Result<()> {
+    fn documents(&mut self, batch: &mut Gathered) -> anyhow::Result<()> {
+        let batch = batch.take();
         let texts: Vec<Option<String>> = match &self.stored {
             Some(_) => batch.iter().map(|document| document.text.clone().ok()).collect(),
             None => Vec::new(),
         };
-        let mut answers = self.intake.answer(std::mem::take(batch), self.request)?;
+        let mut answers = self.intake.answer(batch, self.request)?;
         for (answer, text) in answers.iter_mut().zip(&texts) {
             let (Some(stored), Some(text)) = (&mut self.stored, text) else { continue };
             if let Err(why) = stored.verify(answer, text) {
@@ -397,7 +409,7 @@ impl Answering {
             let answer = self.intake.answer_prepared(&one, self.request)?;
             self.note(answer)?;
             n += 1;
-            if n % u64::from(batch) == 0 {
+            if n % u64::from(batch) == 0 || self.out.len() > MOST_ANSWER_BYTES {
                 self.acknowledge()?;
             }
         }
@@ -405,18 +417,21 @@ impl Answering {
     }
 
     fn input(&mut self, input: &str, args: &IntakeArgs) -> anyhow::Result<()> {
-        let mut documents = Documents::open(input, args.fields(input), args.max_record_bytes.bytes())?;
-        let mut batch = Vec::new();
+        let mut documents = Documents::open(input, args.fields(input), &self.limits)?;
+        let mut batch = Gathered::new(args.batch as usize, &self.limits);
         if self.new.is_some() && documents.line().is_none() {
             bail!("{input}: --new copies lines of JSON, and this is another format");
         }
         while let Some(document) = documents.next_document()? {
-            batch.push(document);
+            // A copy of the text, for those that are compared with stored ones.
+            let text = document.text.as_ref().ok().filter(|_| self.stored.is_some());
+            let mut kept = text.map_or(0, String::len);
             if let (Some(new), Some(line)) = (&mut self.new, documents.line()) {
                 new.lines.push(line.to_vec());
+                kept += line.len();
             }
-            let waiting = args.interactive && documents.is_waiting();
-            if batch.len() >= args.batch as usize || waiting {
+            batch.push(document, kept);
+            if batch.is_full() || args.interactive && documents.is_waiting() {
                 self.documents(&mut batch)?;
             }
         }
@@ -426,7 +441,7 @@ impl Answering {
 
 fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exit> {
     let atlas = args.atlas.as_ref().map(Atlas::open).transpose()?;
-    let intake = args.open(verb, atlas.as_ref())?;
+    let (intake, limits) = args.open(verb, atlas.as_ref())?;
     let request = Request { verb, threshold: args.threshold };
     request.ensure_possible(intake.params())?;
     let stored = args.stored_texts(intake.params())?;
@@ -436,8 +451,8 @@ fn take_in(args: &IntakeArgs, verb: Verb, global: &Global) -> anyhow::Result<Exi
         warning(intake.params(), args.threshold, lacking).iter().for_each(|text| tell(text));
     }
     let new = args.new.as_deref().map(New::open).transpose()?;
-    let counts = BTreeMap::new();
-    let mut answering = Answering { intake, request, out: Vec::new(), new, stored, unverified: None, counts };
+    let (out, unverified, counts) = (Vec::new(), None, BTreeMap::new());
+    let mut answering = Answering { intake, limits, request, out, new, stored, unverified, counts };
     match &atlas {
         Some(atlas) => answering.atlas(atlas, args.batch)?,
         None if args.inputs.is_empty() => answering.input("-", args)?,

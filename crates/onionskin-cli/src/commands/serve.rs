@@ -105,7 +105,7 @@ pub(crate) fn run(args: &ServeArgs, global: &Global) -> anyhow::Result<Exit> {
 /// Makes the full-text index of an atlas, where there is none that fits; whether it was made.
 pub(crate) fn index(atlas: &Path, memory: MemoryBudget, global: &Global) -> anyhow::Result<bool> {
     let atlas = Atlas::open(atlas)?;
-    let texts = TextsParams { base: None, pdf_worker: super::pdf_worker() };
+    let texts = TextsParams { pdf_worker: super::pdf_worker(), ..TextsParams::default() };
     let result = Bar::new(global)
         .during(|bar| Index::open_or_build(&atlas, &BuildParams { texts, memory, folder: None }, bar));
     let (_, built) = result?;

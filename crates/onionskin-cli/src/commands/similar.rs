@@ -51,6 +51,7 @@ fn params(args: &SimilarArgs) -> anyhow::Result<SimilarParams> {
     args.clusters.apply(&mut params);
     params.for_report = args.for_report;
     params.commit_bytes = args.commit_bytes;
+    params.pdf_worker = super::pdf_worker();
     apply(&args.resources, &mut params.memory, &mut params.threads);
     Ok(params)
 }

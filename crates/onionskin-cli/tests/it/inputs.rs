@@ -156,6 +156,45 @@ fn an_input_that_fails_stops_the_scan_and_the_same_command_goes_on() {
     }
 }
 
+/// A file that was cut while it was read was taken for one that ends there, exit 0.
+#[cfg(unix)]
+#[test]
+fn seen_notices_that_an_input_gets_shorter() {
+    use std::io::{BufRead, BufReader, Read};
+    // More than a pipe and the buffers of the program take.
+    let lines = json_lines(20_000);
+    for (name, bytes) in [("b.jsonl", lines.clone()), ("b.jsonl.gz", gzip(&lines)), ("b.csv", csv(20_000))] {
+        let dir = Dir::new();
+        let path = dir.write(name, &bytes);
+        let sizes = ["--batch", "10", "--memory", "16M"];
+        let mut child = dir
+            .onionskin(&[&["seen", "add", "index", name], sizes.as_slice()].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        // It has begun, and soon waits for somebody to read its answers.
+        let mut first = String::new();
+        stdout.read_line(&mut first).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(bytes.len() as u64 / 2).unwrap();
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).unwrap();
+        let outcome = Outcome::of(child.wait_with_output().unwrap());
+        let said = format!("{name}: {}", outcome.stderr);
+        assert_eq!(outcome.code, 2, "{said}");
+        assert!(outcome.stderr.contains("when it was found") && outcome.stderr.contains(name), "{said}");
+        // What was answered before is safe.
+        let answered = 1 + rest.lines().count() as u64;
+        let stats: Value = serde_json::from_str(&dir.line("seen stats index --json").stdout).unwrap();
+        assert!(
+            answered < 20_000 && stats["documents"].as_u64() == Some(answered),
+            "{said} {answered} {stats}"
+        );
+    }
+}
+
 /// A file that is there and cannot be read: the kernel answers reads with an I/O error.
 #[cfg(target_os = "linux")]
 #[test]

@@ -218,10 +218,15 @@ fn tree_bytes(process: u32) -> u64 {
 
 /// A PDF whose page is a small stream that unpacks to very much.
 fn greedy_pdf() -> Vec<u8> {
+    pdf(b"", &b"BT (a) Tj ET ".repeat(1 << 16), 600)
+}
+
+/// A PDF whose page is some content and then a piece of it many times over.
+fn pdf(begin: &[u8], piece: &[u8], times: usize) -> Vec<u8> {
     let mut encoder = flate2::write::ZlibEncoder::new(vec![], flate2::Compression::best());
-    let piece = b"BT (a) Tj ET ".repeat(1 << 16);
-    for _ in 0..600 {
-        encoder.write_all(&piece).unwrap();
+    encoder.write_all(begin).unwrap();
+    for _ in 0..times {
+        encoder.write_all(piece).unwrap();
     }
     let content = encoder.finish().unwrap();
     let mut pdf = b"%PDF-1.4\n".to_vec();
@@ -268,6 +273,25 @@ fn members_that_grow_are_decoded_within_the_budget() {
 }
 
 /// The process that reads PDF is within the budget too.
+/// Runs a command to its end, and holds it and all that it starts to its budget. Gives its code.
+#[cfg(target_os = "linux")]
+fn run_within(dir: &Dir, mib: u64, command: &[&str]) -> i32 {
+    let memory = format!("{mib}M");
+    let command = [command, &["--memory", &memory, "--threads", "4"]].concat();
+    let mut child = dir.onionskin(&command);
+    let quiet = std::process::Stdio::null;
+    let mut child = child.stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn().unwrap();
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        peak = peak.max(tree_bytes(child.id()));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let code = child.wait().unwrap().code();
+    assert!(peak <= mib * MIB + ABOVE, "{command:?}: {} MiB, {code:?}", peak / MIB);
+    code.unwrap_or_else(|| panic!("{command:?} was ended by a signal"))
+}
+
+/// The process that reads PDF is within the budget too, whoever asks for it.
 #[cfg(target_os = "linux")]
 #[test]
 fn readers_of_pdf_share_the_budget() {
@@ -275,17 +299,72 @@ fn readers_of_pdf_share_the_budget() {
     for nth in 0..4 {
         dir.write(&format!("in/{nth}.pdf"), greedy_pdf());
     }
+    dir.write("in/a.txt", "some words of a plain text");
     for mib in [128_u64, 512] {
-        let memory = format!("{mib}M");
-        let arguments =
-            ["scan", "in", "-o", "atlas", "--overwrite", "--json", "--memory", &memory, "--threads", "4"];
-        let mut child = dir.onionskin(&arguments).stdout(std::process::Stdio::null()).spawn().unwrap();
-        let mut peak = 0;
-        while child.try_wait().unwrap().is_none() {
-            peak = peak.max(tree_bytes(child.id()));
-            std::thread::sleep(Duration::from_millis(2));
+        let index = format!("index-{mib}");
+        for command in [
+            &["scan", "in", "-o", "atlas", "--overwrite"][..],
+            &["run", "in", "-o", "whole", "--overwrite"],
+            // Makes chunks, for which it reads the files again that the scan has refused.
+            &["similar", "atlas", "--exact", "--overwrite"],
+            &["seen", "add", &index, "in"],
+        ] {
+            assert!(run_within(&dir, mib, command) <= 1, "{command:?}");
         }
-        assert!(child.wait().unwrap().code().is_some_and(|code| code <= 1));
-        assert!(peak <= mib * MIB + ABOVE, "{} MiB of {mib}", peak / MIB);
     }
+    let stats = dir.json(&["seen", "stats", "index-512"]);
+    assert_eq!(stats["documents"], 1, "{stats}");
+}
+
+/// The same where inputs are read again with less memory than the scan had: the documents cannot be
+/// read then, and the commands say so.
+#[cfg(target_os = "linux")]
+#[test]
+fn readers_of_pdf_have_a_limit_when_inputs_are_read_again() {
+    let dir = Dir::new();
+    let paper =
+        pdf(b"BT (some words of a paper about mirrors and their copies) Tj ET ", &[b' '; 1 << 20], 300);
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n";
+    let block = [head.as_bytes(), &paper].concat();
+    let papers =
+        (0..2).map(|nth| gzip(record("response", "application/http; msgtype=response", nth, &block)));
+    dir.write("papers.warc.gz", papers.flatten().collect::<Vec<u8>>());
+    let scanned = dir.json(&["run", "papers.warc.gz", "-o", "atlas", "--memory", "4G"]);
+    assert_eq!(scanned["scan"]["documents"], 2, "{scanned}");
+    for command in [
+        &["dedup", "atlas", "-o", "out", "--shards", "warc"][..],
+        &["similar", "atlas", "--exact", "--overwrite"],
+    ] {
+        assert_eq!(run_within(&dir, 128, command), 2, "{command:?}");
+    }
+    let enough = dir.line("dedup atlas -o out --shards warc --memory 4G");
+    assert_eq!(enough.code, 0, "{}", enough.stderr);
+}
+
+/// Batches of `seen` ended by number alone, and a unit of work was read whole before any of it was
+/// answered.
+#[cfg(target_os = "linux")]
+#[test]
+fn seen_shares_the_budget() {
+    let dir = Dir::new();
+    dir.write("one.jsonl", "{\"id\":\"1\",\"text\":\"some words of a plain text\"}\n");
+    assert_eq!(dir.line("seen add index one.jsonl -q").code, 0);
+    let tiny: Vec<u8> = (0..300_000).flat_map(|nth| record("resource", "text/plain", nth, b"a b")).collect();
+    dir.write("tiny/a.warc.gz", gzip(tiny));
+    let html = "<p>a b c d e f</p>".repeat(1 << 20);
+    let pages: Vec<u8> = (0..8).flat_map(|nth| page(nth, "gzip", &gzip(&html))).collect();
+    dir.write("pages/a.warc.gz", pages);
+    let line = |bytes: usize| format!("{{\"text\":\"{}\"}}\n", "words ".repeat(bytes / 6));
+    dir.write("long.jsonl", line(3 << 20).repeat(100));
+    dir.write("words.jsonl", [line(10), format!("{{\"text\":\"{}\"}}\n", "a ".repeat(12 << 20))].concat());
+    for input in ["tiny", "pages", "long.jsonl", "words.jsonl"] {
+        let code = run_within(&dir, 128, &["seen", "check", "index", input, "--batch", "1000000"]);
+        assert_eq!(code, 0, "{input}");
+    }
+    // What there is no room for is bad, with the reason; everything else is answered.
+    let outcome = dir.line("seen check index words.jsonl --memory 128M");
+    let answers: Vec<&str> = outcome.stdout.lines().collect();
+    assert_eq!(answers.len(), 2, "{}", outcome.stdout);
+    assert!(answers[0].contains(r#""status":"new""#), "{}", outcome.stdout);
+    assert!(answers[1].contains(r#""status":"bad""#) && answers[1].contains("bytes"), "{}", outcome.stdout);
 }

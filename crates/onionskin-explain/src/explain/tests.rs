@@ -270,7 +270,7 @@ fn what_is_too_long_is_not_read() {
     fs::write(&input, ROSES).unwrap();
     scan_into(&[&input], &atlas, Recipe::DEFAULT);
     let limited = |words, bytes| {
-        let limits = Some(ExplainLimits { words, bytes });
+        let limits = Some(ExplainLimits { words, bytes, tool_seconds: 60 });
         explain(&ExplainParams { limits, ..params(&atlas, "doc:0", "doc:1") }).unwrap()
     };
     let whole = explain(&params(&atlas, "doc:0", "doc:1")).unwrap();

@@ -158,6 +158,7 @@ def similar(
 def _similar_args(**values: Any) -> dict[str, Any]:
     values["atlas"] = os.fspath(values["atlas"])
     values["filter"] = str(values["filter"]) if values["filter"] is not None else None
+    values["pdf_worker"] = _pdf_worker()
     values["resources"] = _resources(values.pop("memory"), values.pop("threads"))
     return values
 

@@ -12,7 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use onionskin_extract::url::site;
-use onionskin_scan::texts::{TextsError, read_texts};
+use onionskin_scan::ScanParams;
+use onionskin_scan::texts::{TextsError, TextsParams, read_texts};
 use onionskin_store::table::DocumentRow;
 use onionskin_store::{Atlas, Event, MemoryBudget, Progress};
 use tantivy::indexer::NoMergePolicy;
@@ -212,7 +213,10 @@ fn write(
     let total: u64 = atlas.manifest().inputs.iter().map(|input| input.bytes).sum();
     progress.event(Event::Discovered { sources: atlas.manifest().inputs.len(), bytes: total });
     let (mut documents, mut without_text, mut bytes) = (0, 0, 0);
-    let read = read_texts(atlas, &params.texts, |row, text| {
+    // Words take the other half. With less than a scan has, hardly any PDF could be read.
+    let memory = params.memory.share(1, 2).max(MemoryBudget::from_bytes(ScanParams::LEAST_MEMORY));
+    let texts = TextsParams { memory: Some(memory), ..params.texts.clone() };
+    let read = read_texts(atlas, &texts, |row, text| {
         documents += 1;
         bytes += row.bytes;
         without_text += u64::from(text.is_none() && row.text_fp.is_some());

@@ -7,12 +7,13 @@ use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use onionskin_corpus::{
     BadReason, DiscoverError, Encoding, FieldNames, Format as InputFormat, JsonField, JsonLineReader,
-    ParquetTexts, decoder, discover,
+    ParquetTexts, decoder_within, discover, watched,
 };
 use onionskin_extract::{Hints, HtmlExtractor, Page};
 use onionskin_store::IoError;
 
 use super::features::Features;
+use super::limits::Limits;
 use super::scanned::Scanned;
 
 /// A document that came in.
@@ -98,16 +99,15 @@ impl Fields {
     }
 
     /// How a scan reads the same documents.
-    fn options(&self, max_record_bytes: u64) -> onionskin_corpus::Options {
-        onionskin_corpus::Options {
+    fn options(&self, limits: &Limits) -> onionskin_corpus::Options {
+        limits.apply(onionskin_corpus::Options {
             text_field: self.text.clone(),
             text_is_html: self.text_is_html,
             id_field: self.id.clone(),
             url_field: self.url.clone(),
             date_field: FieldNames::default(),
-            max_record_bytes,
             ..onionskin_corpus::Options::default()
-        }
+        })
     }
 
     fn unknown(&self, key: &str) -> String {
@@ -282,6 +282,13 @@ pub enum InputError {
     },
 }
 
+impl InputError {
+    /// Whether it needs more memory than is allowed.
+    pub fn is_too_large(&self) -> bool {
+        matches!(self, InputError::Parquet { reason: BadReason::LargePage { .. }, .. })
+    }
+}
+
 /// Documents of one input, in order.
 pub struct Documents<'a> {
     input: String,
@@ -306,44 +313,40 @@ impl<'a> Documents<'a> {
     /// Opens an input of a scan: a file of JSON lines, Parquet, WARC, CSV, HTML and so on, or a
     /// folder of files. The format is detected from the content. A pipe has JSON lines; `-` is JSON
     /// lines from standard input.
-    pub fn open(input: &str, fields: Fields, max_record_bytes: u64) -> Result<Documents<'a>, InputError> {
+    pub fn open(input: &str, fields: Fields, limits: &Limits) -> Result<Documents<'a>, InputError> {
         if input == "-" {
-            return Ok(Documents::lines(input, io::stdin(), fields, max_record_bytes));
+            return Ok(Documents::lines(input, io::stdin(), fields, limits));
         }
+        let options = fields.options(limits);
         let is_pipe = std::fs::metadata(input).is_ok_and(|meta| !meta.is_file() && !meta.is_dir());
         if !is_pipe {
-            let options = fields.options(max_record_bytes);
             let sources = discover(&[input.to_owned()], &options)?;
             let lines_or_rows = matches!(
                 sources.as_slice(),
                 [one] if one.path().is_some() && matches!(one.format, InputFormat::Jsonl | InputFormat::Parquet)
             );
             if !lines_or_rows {
-                let format = Format::Scanned(Box::new(Scanned::new(sources, options)));
-                return Ok(Documents::of(input, fields, max_record_bytes, format));
+                let scanned = Scanned::new(input, sources, options, limits)?;
+                return Ok(Documents::of(input, fields, limits, Format::Scanned(Box::new(scanned))));
             }
         }
-        match open_file(input)? {
-            Opened::Lines(decoded) => Ok(Documents::lines(input, decoded, fields, max_record_bytes)),
-            Opened::Parquet(file) => Documents::parquet(input, file, fields, max_record_bytes),
+        match open_file(input, options.max_window_log)? {
+            Opened::Lines(decoded) => Ok(Documents::lines(input, decoded, fields, limits)),
+            Opened::Parquet(file) => Documents::parquet(input, file, fields, limits),
         }
     }
 
-    fn of(name: &str, fields: Fields, max_record_bytes: u64, format: Format<'a>) -> Documents<'a> {
+    fn of(name: &str, fields: Fields, limits: &Limits, format: Format<'a>) -> Documents<'a> {
+        let max_record_bytes = fields.options(limits).max_record_bytes;
         Documents { input: name.to_owned(), reader: LineReader::new(fields), max_record_bytes, format }
     }
 
     /// Lines of JSON.
-    pub fn lines(
-        name: &str,
-        input: impl Read + Send + 'a,
-        fields: Fields,
-        max_record_bytes: u64,
-    ) -> Documents<'a> {
+    pub fn lines(name: &str, input: impl Read + Send + 'a, fields: Fields, limits: &Limits) -> Documents<'a> {
         let input: Box<dyn Read + Send + 'a> = Box::new(input);
         let input = BufReader::with_capacity(BUFFER, input);
         let format = Format::Lines { input, line: Vec::new(), number: 0 };
-        Documents::of(name, fields, max_record_bytes, format)
+        Documents::of(name, fields, limits, format)
     }
 
     /// Rows of Parquet. Columns that are not asked for are not read, whatever [`Fields::others`]
@@ -352,13 +355,12 @@ impl<'a> Documents<'a> {
         name: &str,
         input: impl Read + Seek + Send + 'static,
         fields: Fields,
-        max_record_bytes: u64,
+        limits: &Limits,
     ) -> Result<Documents<'a>, InputError> {
-        let options = fields.options(max_record_bytes);
-        let rows = ParquetTexts::open(input, &options, &fields.html)
+        let rows = ParquetTexts::open(input, &fields.options(limits), &fields.html)
             .map_err(|reason| InputError::Parquet { input: name.to_owned(), reason })?;
         let format = Format::Parquet { rows: Box::new(rows), ready: VecDeque::new() };
-        Ok(Documents::of(name, fields, max_record_bytes, format))
+        Ok(Documents::of(name, fields, limits, format))
     }
 
     /// The next document; those that cannot be taken are there with the reason.
@@ -451,25 +453,30 @@ pub fn place(input: &str, number: u64) -> String {
 
 enum Opened {
     Lines(Box<dyn Read + Send>),
-    Parquet(File),
+    Parquet(Box<dyn ReadSeek>),
 }
 
-/// Opens a file by what it begins with.
-fn open_file(input: &str) -> Result<Opened, InputError> {
+trait ReadSeek: Read + Seek + Send {}
+
+impl<T: Read + Seek + Send> ReadSeek for T {}
+
+/// Opens a file by what it begins with. One that gets shorter meanwhile fails.
+fn open_file(input: &str, window_log: u32) -> Result<Opened, InputError> {
     let failed = |action| move |e| IoError::new(action, input, e);
-    let mut file = File::open(input).map_err(failed("opening"))?;
+    let mut file = File::open(input).and_then(watched).map_err(failed("opening"))?;
     let mut head = Vec::new();
     (&mut file).take(4).read_to_end(&mut head).map_err(failed("reading"))?;
     let encoding = match head.as_slice() {
         b"PAR1" => {
             file.seek(SeekFrom::Start(0)).map_err(failed("reading"))?;
-            return Ok(Opened::Parquet(file));
+            return Ok(Opened::Parquet(Box::new(file)));
         }
         [0x1f, 0x8b, ..] => Encoding::Gzip,
         [0x28, 0xb5, 0x2f, 0xfd] => Encoding::Zstd,
         _ => Encoding::Plain,
     };
-    let decoded = decoder(Cursor::new(head).chain(file), encoding).map_err(failed("reading"))?;
+    let input = Cursor::new(head).chain(file);
+    let decoded = decoder_within(input, encoding, window_log).map_err(failed("reading"))?;
     Ok(Opened::Lines(decoded))
 }
 
@@ -493,12 +500,15 @@ fn read_line(input: &mut impl BufRead, limit: u64, line: &mut Vec<u8>) -> io::Re
     Ok(Some(false))
 }
 
+/// The window of zstd that every reader has.
+const NAMES_WINDOW_LOG: u32 = 27;
+
 /// The names in a file, one per line: a JSON string, a number, or an object that has one in the
 /// fields of a document. `-` is standard input.
 pub fn read_names(input: &str, fields: &Fields) -> Result<Vec<String>, InputError> {
     let decoded: Box<dyn Read + Send> = match input {
         "-" => Box::new(io::stdin()),
-        _ => match open_file(input)? {
+        _ => match open_file(input, NAMES_WINDOW_LOG)? {
             Opened::Lines(decoded) => decoded,
             Opened::Parquet(_) => {
                 let problem = "names are read from lines of JSON, not from Parquet".to_owned();

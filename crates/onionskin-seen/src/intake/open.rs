@@ -10,6 +10,7 @@ use super::answer::{Answer, IndexStats, RemovedName};
 use super::atlas::{AtlasDocumentsError, recipe_of};
 use super::documents::{Incoming, Prepared};
 use super::features::TextFeatures;
+use super::limits::Limits;
 use super::request::{InvalidThreshold, Request, Threshold, Verb};
 use crate::catalogue::Params;
 use crate::error::SeenError;
@@ -160,6 +161,13 @@ impl From<Reader> for Index {
 }
 
 impl Index {
+    fn params(&self) -> &Params {
+        match self {
+            Index::Writing(seen) => seen.params(),
+            Index::Reading(reader) => reader.params(),
+        }
+    }
+
     fn writer(&mut self) -> Result<&mut Seen, SeenError> {
         match self {
             Index::Writing(seen) => Ok(seen),
@@ -177,20 +185,23 @@ pub struct Intake {
 impl Intake {
     /// Makes features with this many threads, one at least.
     pub fn new(index: Index, threads: usize) -> Intake {
-        let params = match &index {
-            Index::Writing(seen) => seen.params(),
-            Index::Reading(reader) => reader.params(),
+        let features = TextFeatures::new(index.params(), threads);
+        Intake { index, features }
+    }
+
+    /// With the threads and the texts that limits have room for. A document whose text they have no
+    /// room for is bad.
+    pub fn within(index: Index, limits: &Limits, threads: usize) -> Intake {
+        let features = match limits.shares {
+            Some(shares) => TextFeatures::within(index.params(), shares),
+            None => TextFeatures::new(index.params(), threads),
         };
-        let features = TextFeatures::new(params, threads);
         Intake { index, features }
     }
 
     /// What the index is of.
     pub fn params(&self) -> &Params {
-        match &self.index {
-            Index::Writing(seen) => seen.params(),
-            Index::Reading(reader) => reader.params(),
-        }
+        self.index.params()
     }
 
     /// What the index is of and how large it is.

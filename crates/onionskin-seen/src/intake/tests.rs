@@ -3,7 +3,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use onionskin_corpus::FieldNames;
+use onionskin_corpus::{FieldNames, Shares};
 use onionskin_store::MemoryBudget;
 use parquet::arrow::ArrowWriter;
 
@@ -23,7 +23,8 @@ fn intake(wanted: &Wanted) -> (tempfile::TempDir, Intake) {
 
 /// Reads lines as the edges do.
 fn read(fields: &Fields, lines: &str) -> Vec<Incoming> {
-    let mut documents = Documents::lines("-", Cursor::new(lines.to_owned()), fields.clone(), 200);
+    let mut documents =
+        Documents::lines("-", Cursor::new(lines.to_owned()), fields.clone(), &Limits::of_records(200));
     std::iter::from_fn(|| documents.next_document().unwrap()).collect()
 }
 
@@ -120,7 +121,7 @@ fn rows_of_parquet_are_documents() {
         writer.write(&batch).unwrap();
         writer.close().unwrap();
         let path = path.to_str().unwrap();
-        let mut documents = Documents::open(path, Fields::default(), 1 << 20).unwrap();
+        let mut documents = Documents::open(path, Fields::default(), &Limits::of_records(1 << 20)).unwrap();
         for (name, text) in expected {
             let found = documents.next_document().unwrap().unwrap();
             let place = found.name.strip_prefix(path).unwrap_or(&found.name);
@@ -228,4 +229,52 @@ fn names_to_remove_are_read_from_lines() {
     check("\"a\"\nb\n", Err("names.jsonl:2: not JSON"));
     check("{\"title\": \"a\"}", Err("unknown field \"title\""));
     check("{\"text\": \"a\"}", Err("no id, name or url"));
+}
+
+/// A file of another format is read by a thread that hands on some documents at a time.
+#[test]
+fn documents_are_handed_on_in_parts() {
+    let dir = fast_dir();
+    let path = dir.path().join("in.csv");
+    let rows: String = (0..500).map(|n| format!("{n},{}\n", "word ".repeat(n % 90))).collect();
+    std::fs::write(&path, format!("id,text\n{rows}")).unwrap();
+    let path = path.to_str().unwrap();
+    let read = |limits: &Limits| {
+        let mut documents = Documents::open(path, Fields::default(), limits).unwrap();
+        std::iter::from_fn(|| documents.next_document().unwrap()).collect::<Vec<_>>()
+    };
+    // The naive way: all at once.
+    let expected = read(&Limits::of_records(u64::MAX));
+    assert_eq!(expected.len(), 500);
+    for (batch_bytes, small_record_bytes) in [(1, 0), (1000, 100), (100_000, 50), (1 << 20, 1 << 20)] {
+        let shares = Shares { batch_bytes, small_record_bytes, ..Shares::of(64 << 20, 1) };
+        let limits = Limits { shares: Some(shares), ..Limits::of_records(u64::MAX) };
+        assert!(read(&limits) == expected, "{shares:?}");
+        // Whoever has enough leaves.
+        let mut some = Documents::open(path, Fields::default(), &limits).unwrap();
+        assert_eq!(some.next_document().unwrap().as_ref(), expected.first());
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+/// A Parquet file is refused by the size of its pages, before they are unpacked.
+#[test]
+fn parquet_with_a_page_that_is_too_large_is_an_error() {
+    let dir = fast_dir();
+    let path = dir.path().join("in.parquet");
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..20).map(|_| "word ".repeat(100_000))));
+    let batch = RecordBatch::try_from_iter([("text", text)]).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(std::fs::File::create(&path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    let path = path.to_str().unwrap();
+    let read = |max_page_bytes: u64| {
+        let limits = Limits { max_page_bytes, ..Limits::of_records(u64::MAX) };
+        let mut documents = Documents::open(path, Fields::default(), &limits).unwrap();
+        std::iter::from_fn(|| documents.next_document().transpose()).collect::<Result<Vec<_>, _>>()
+    };
+    assert_eq!(read(8 << 20).unwrap().len(), 20);
+    let error = read(100_000).unwrap_err();
+    assert!(error.is_too_large() && error.to_string().contains(path), "{error}");
 }

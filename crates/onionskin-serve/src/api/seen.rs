@@ -1,28 +1,32 @@
 //! The online filter over HTTP.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io::Cursor;
+use std::marker::PhantomData;
 
 use axum::Json;
 use axum::extract::{Query, State};
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use onionskin_seen::intake::{
-    Answer, Documents, Fields, Incoming, IndexStats, LineReader, Prepared, RemovedName, Request, Status,
-    Threshold, Verb, Verify, place,
+    Answer, Documents, Fields, Incoming, IndexStats, InputError, Limits, LineReader, Prepared, RemovedName,
+    Request, Status, Threshold, Verb, Verify, place,
 };
-use serde::{Deserialize, Serialize};
+use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::auth::Writer;
+use crate::charge::Charge;
 use crate::error::{ErrorKind, ServeError};
 use crate::lanes::Lane;
 use crate::limits::{BoundedBody, Room};
 use crate::metrics::{Metrics, SeenStatus};
-use crate::seen::SeenService;
+use crate::seen::{COPIES_OF_TEXT, SeenService, UNCHARGED_BYTES};
 use crate::state::AppState;
 
 pub(crate) fn router() -> OpenApiRouter<AppState> {
@@ -61,9 +65,10 @@ struct DocumentSchema {
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SeenCheck)]
 #[serde(deny_unknown_fields)]
-struct CheckBody {
+struct CheckBody<'a> {
     #[schema(value_type = Vec<DocumentSchema>)]
-    documents: Vec<Box<RawValue>>,
+    #[serde(borrow)]
+    documents: &'a RawValue,
     /// Only documents that may have this resemblance are near. Needs an index with sketches.
     #[schema(value_type = Option<f64>, exclusive_minimum = 0.0, maximum = 1.0)]
     threshold: Option<Threshold>,
@@ -75,9 +80,10 @@ struct CheckBody {
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SeenAdd)]
 #[serde(deny_unknown_fields)]
-struct AddBody {
+struct AddBody<'a> {
     #[schema(value_type = Vec<DocumentSchema>)]
-    documents: Vec<Box<RawValue>>,
+    #[serde(borrow)]
+    documents: &'a RawValue,
     /// Leave out duplicates of documents that are in the index, or of earlier ones of the batch.
     #[serde(default)]
     if_new: bool,
@@ -92,9 +98,11 @@ struct AddBody {
 #[derive(Deserialize, ToSchema)]
 #[schema(as = SeenRemove)]
 #[serde(deny_unknown_fields)]
-struct RemoveBody {
+struct RemoveBody<'a> {
     /// Names of documents; whole numbers in digits in an index of numbers.
-    names: Vec<String>,
+    #[schema(value_type = Vec<String>)]
+    #[serde(borrow)]
+    names: &'a RawValue,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -189,79 +197,185 @@ fn read_batch(
     state: &AppState,
     body: BoundedBody,
     request: Request,
-    (name, mut verify): (Option<String>, Option<Verify>),
+    (name, verify): (Option<String>, Option<Verify>),
 ) -> Result<Batch, ServeError> {
-    let seen = service(state)?;
-    let most = state.limits().batch_documents;
-    let (documents, request) = match body.kind() {
-        LINES => {
-            let lines = Documents::lines(PLACE, body.bytes(), Fields::default(), u64::MAX);
-            (read_documents(lines, most)?, request)
-        }
-        PARQUET => {
-            let rows = Cursor::new(body.bytes().to_vec());
-            let rows = Documents::parquet(PLACE, rows, Fields::default(), u64::MAX).map_err(bad_input)?;
-            (read_documents(rows, most)?, request)
-        }
-        HTML => {
-            let name = name.unwrap_or_else(|| place(PLACE, 1));
-            (vec![Incoming::of_html(name, body.bytes())], request)
-        }
-        _ if request.verb == Verb::Check => {
-            let CheckBody { documents, threshold, verify: how } = body.json()?;
-            verify = how.or(verify);
-            (read_objects(&documents, most)?, Request { verb: Verb::Check, threshold })
+    let lines = body.kind() == LINES;
+    let mut charge = state.charge();
+    let (documents, held, request) = match body.kind() {
+        LINES | PARQUET | HTML => {
+            ensure_possible(state, request, verify)?;
+            let (documents, held) = match body.kind() {
+                LINES => prepare_lines(state, body.bytes(), &mut charge)?,
+                PARQUET => prepare_rows(state, body.bytes(), &mut charge)?,
+                _ => prepare_page(state, body.bytes(), name, &mut charge)?,
+            };
+            (documents, held, request)
         }
         _ => {
-            let AddBody { documents, if_new, threshold, verify: how } = body.json()?;
-            verify = how.or(verify);
-            (read_objects(&documents, most)?, adding(if_new, threshold))
+            let (documents, request, how) = if request.verb == Verb::Check {
+                let CheckBody { documents, threshold, verify: how } = body.json()?;
+                (documents, Request { verb: Verb::Check, threshold }, how)
+            } else {
+                let AddBody { documents, if_new, threshold, verify: how } = body.json()?;
+                (documents, adding(if_new, threshold), how)
+            };
+            ensure_possible(state, request, how.or(verify))?;
+            let (documents, held) = prepare_objects(state, documents, &mut charge)?;
+            (documents, held, request)
         }
     };
-    let verified = verify.map_or(Ok(()), |how| how.ensure_possible(seen.params(), false));
-    let possible = verified.and_then(|()| request.ensure_possible(seen.params()));
-    possible.map_err(|error| ServeError::bad_request(error.to_string()))?;
-    let lines = body.kind() == LINES;
-    Ok(Batch { documents: seen.prepare(documents), request, lines, room: body.into_room() })
+    Ok(Batch { documents, request, lines, room: charge.keep(held, body.into_room()) })
+}
+
+fn ensure_possible(state: &AppState, request: Request, verify: Option<Verify>) -> Result<(), ServeError> {
+    let params = service(state)?.params();
+    let verified = verify.map_or(Ok(()), |how| how.ensure_possible(params, false));
+    let possible = verified.and_then(|()| request.ensure_possible(params));
+    possible.map_err(|error| ServeError::bad_request(error.to_string()))
 }
 
 /// The input that places are of, as for standard input.
 const PLACE: &str = "-";
 
-fn too_many(most: usize) -> ServeError {
-    ServeError::new(ErrorKind::TooLarge, format!("at most {most} documents are taken at a time"))
+/// Documents with features, and the memory that they take.
+type Held = (Vec<Prepared>, usize);
+
+fn too_many(most: usize, what: &str) -> ServeError {
+    ServeError::new(ErrorKind::TooLarge, format!("at most {most} {what} are taken at a time"))
 }
 
 fn bad_input(error: impl std::fmt::Display) -> ServeError {
     ServeError::bad_request(format!("the body is not what this takes: {error}"))
 }
 
-/// All documents of lines or rows. Those that cannot be taken are answered for.
-fn read_documents(mut input: Documents<'_>, most: usize) -> Result<Vec<Incoming>, ServeError> {
-    let mut documents = Vec::new();
-    while let Some(document) = input.next_document().map_err(bad_input)? {
-        if documents.len() == most {
-            return Err(too_many(most));
-        }
-        documents.push(document);
+fn bad_documents(error: InputError) -> ServeError {
+    match error.is_too_large() {
+        true => ServeError::new(ErrorKind::TooLarge, format!("the body is too large: {error}"))
+            .hint("send fewer rows at a time, in smaller pages"),
+        false => bad_input(error),
     }
-    Ok(documents)
+}
+
+/// Every document of lines or rows. Those that cannot be taken are answered for.
+fn prepare_all(
+    state: &AppState,
+    mut input: Documents<'_>,
+    most_bytes: usize,
+    charge: &mut Charge,
+) -> Result<Held, ServeError> {
+    let most = state.limits().batch_documents;
+    let (mut count, mut bytes) = (0, 0_usize);
+    service(state)?.prepare(charge, |_| {
+        let Some(document) = input.next_document().map_err(bad_documents)? else { return Ok(None) };
+        count += 1;
+        bytes = bytes.saturating_add(document.text.as_ref().map_or(0, String::len));
+        if count > most {
+            return Err(too_many(most, "documents"));
+        }
+        if bytes > most_bytes {
+            let message = format!("the texts have more than {most_bytes} bytes together");
+            return Err(ServeError::new(ErrorKind::TooLarge, message).hint("send fewer rows at a time"));
+        }
+        Ok(Some(document))
+    })
+}
+
+fn prepare_lines(state: &AppState, body: &[u8], charge: &mut Charge) -> Result<Held, ServeError> {
+    let longest = body.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap_or(0);
+    cover_text(charge, longest)?;
+    let lines = Documents::lines(PLACE, body, Fields::default(), &Limits::of_records(u64::MAX));
+    prepare_all(state, lines, usize::MAX, charge)
+}
+
+/// How many times their size rows may have as text: more is a few bytes that say the same again and
+/// again.
+const UNPACKED: usize = 4;
+/// How many times the size of a file one of its pages may have, and so much more.
+const UNPACKED_PAGE: (usize, usize) = (8, 1 << 20);
+/// A page is decoded, and its rows are copied out.
+const COPIES_OF_PAGE: usize = 3;
+/// Rows that are decoded together, twice.
+const ROWS_BYTES: usize = 16 << 20;
+
+fn prepare_rows(state: &AppState, body: &[u8], charge: &mut Charge) -> Result<Held, ServeError> {
+    let possible = state.work_bytes().saturating_sub(ROWS_BYTES) / COPIES_OF_PAGE;
+    let (times, more) = UNPACKED_PAGE;
+    let page = (times * body.len() + more).min(state.limits().body_bytes).min(possible);
+    charge.cover(COPIES_OF_PAGE * page + ROWS_BYTES)?;
+    let max_record_bytes = state.limits().body_bytes as u64;
+    let limits = Limits { max_page_bytes: page as u64, ..Limits::of_records(max_record_bytes) };
+    // The library that reads Parquet wants bytes of its own.
+    let rows = Documents::parquet(PLACE, Cursor::new(body.to_vec()), Fields::default(), &limits);
+    prepare_all(state, rows.map_err(bad_documents)?, UNPACKED * state.limits().body_bytes, charge)
+}
+
+/// One page, named in the query.
+fn prepare_page(
+    state: &AppState,
+    body: &[u8],
+    name: Option<String>,
+    charge: &mut Charge,
+) -> Result<Held, ServeError> {
+    cover_text(charge, body.len())?;
+    let name = name.unwrap_or_else(|| place(PLACE, 1));
+    let mut page = Some(Incoming::of_html(name, body));
+    service(state)?.prepare(charge, |_| Ok(page.take()))
 }
 
 /// The documents of a JSON request, which is refused if one of them cannot be taken.
-fn read_objects(objects: &[Box<RawValue>], most: usize) -> Result<Vec<Incoming>, ServeError> {
-    if objects.len() > most {
-        return Err(too_many(most));
-    }
+fn prepare_objects(state: &AppState, objects: &RawValue, charge: &mut Charge) -> Result<Held, ServeError> {
+    let objects: Vec<&RawValue> = items(objects, state.limits().batch_documents, "documents")?;
     let mut reader = LineReader::default();
-    let read = |(n, object): (u64, &RawValue)| {
+    let mut objects = (0..).zip(objects);
+    service(state)?.prepare(charge, |charge| {
+        let Some((n, object)) = objects.next() else { return Ok(None) };
+        cover_text(charge, object.get().len())?;
         let document = reader.read(object.get().as_bytes(), || place(PLACE, n + 1));
         match &document.text {
             Err(problem) => Err(bad_input(format!("documents[{n}]: {problem}"))),
-            Ok(_) => Ok(document),
+            Ok(_) => Ok(Some(document)),
         }
-    };
-    (0..).zip(objects.iter().map(AsRef::as_ref)).map(read).collect()
+    })
+}
+
+/// Takes memory for reading a text that has so many bytes as it was sent.
+fn cover_text(charge: &mut Charge, bytes: usize) -> Result<(), ServeError> {
+    if bytes > UNCHARGED_BYTES { charge.cover(COPIES_OF_TEXT * bytes) } else { Ok(()) }
+}
+
+/// The items of a list, if there are no more than so many: what is made of one is larger than what
+/// it may be in a body.
+fn items<'a, T: Deserialize<'a>>(
+    list: &'a RawValue,
+    most: usize,
+    what: &'static str,
+) -> Result<Vec<T>, ServeError> {
+    struct Items<T>(usize, PhantomData<T>);
+
+    impl<'a, T: Deserialize<'a>> Visitor<'a> for Items<T> {
+        /// None when there are more.
+        type Value = Option<Vec<T>>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+
+        fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+            let mut items = Vec::new();
+            while let Some(item) = list.next_element()? {
+                if items.len() == self.0 {
+                    while list.next_element::<IgnoredAny>()?.is_some() {}
+                    return Ok(None);
+                }
+                items.push(item);
+            }
+            Ok(Some(items))
+        }
+    }
+
+    let mut json = serde_json::Deserializer::from_str(list.get());
+    let items = json.deserialize_seq(Items(most, PhantomData)).map_err(bad_input)?;
+    items.ok_or_else(|| too_many(most, what))
 }
 
 fn answer(state: &AppState, answers: Vec<Answer>, lines: bool) -> Result<Response, ServeError> {
@@ -339,12 +453,9 @@ async fn remove(
     body: BoundedBody,
 ) -> Result<Json<RemovedBody>, ServeError> {
     let seen = service(&state)?;
-    let wire: RemoveBody = body.json()?;
-    if wire.names.len() > state.limits().batch_documents {
-        let message = format!("at most {} names are taken at a time", state.limits().batch_documents);
-        return Err(ServeError::new(ErrorKind::TooLarge, message));
-    }
-    let names: BTreeSet<String> = wire.names.into_iter().collect();
+    let wire: RemoveBody<'_> = body.json()?;
+    let names: Vec<String> = items(wire.names, state.limits().batch_documents, "names")?;
+    let names: BTreeSet<String> = names.into_iter().collect();
     let removed = seen.remove(names, body.into_room()).await?;
     Ok(Json(RemovedBody { removed }))
 }

@@ -12,6 +12,7 @@ use crate::error::ServeError;
 use crate::lanes::Lane;
 use crate::layout::{Chrome, Page, Section};
 use crate::limits::BoundedBody;
+use crate::seen::COPIES_OF_TEXT;
 use crate::state::AppState;
 
 pub(crate) fn router() -> Router<AppState> {
@@ -51,10 +52,13 @@ async fn check(State(state): State<AppState>, body: BoundedBody) -> Result<Page<
     let working = state.clone();
     let (text, answer) = state
         .work(Lane::Seen, move || {
+            let mut charge = working.charge();
+            charge.cover(COPIES_OF_TEXT * body.bytes().len())?;
             let text = body.form_field("text")?;
             let seen = service(&working)?;
-            let document = Incoming { name: String::new(), text: Ok(text.clone()) };
-            let answer = seen.check(&seen.prepare(vec![document]), None)?.pop();
+            let mut document = Some(Incoming { name: String::new(), text: Ok(text.clone()) });
+            let (prepared, _) = seen.prepare(&mut charge, |_| Ok(document.take()))?;
+            let answer = seen.check(&prepared, None)?.pop();
             Ok::<_, ServeError>((text, answer))
         })
         .await??;

@@ -77,7 +77,14 @@ impl Server {
         Answer::read(&mut stream)
     }
 
-    pub fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl AsRef<[u8]>,
+    ) -> Answer {
+        let body = body.as_ref();
         let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|(name, _)| *name == "Host") {
             text.push_str("Host: localhost\r\n");
@@ -88,7 +95,8 @@ impl Server {
         if !body.is_empty() {
             text.push_str(&format!("Content-Length: {}\r\n", body.len()));
         }
-        self.raw(format!("{text}\r\n{body}"))
+        text.push_str("\r\n");
+        self.raw([text.as_bytes(), body].concat())
     }
 
     pub fn get(&self, path: &str) -> Answer {

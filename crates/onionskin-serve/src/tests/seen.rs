@@ -1,8 +1,14 @@
 //! The online filter over HTTP.
 
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use onionskin_seen::intake::Wanted;
 use onionskin_seen::{Options, Seen};
 use onionskin_store::MemoryBudget;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
 
 use super::client::{Server, TOKEN};
@@ -259,4 +265,100 @@ fn without_an_index() {
     let mut config = Config::new(MemoryBudget::from_mib(16));
     config.listen = "127.0.0.1:0".parse().unwrap();
     assert!(matches!(AppState::open(config).err(), Some(StateError::Nothing)));
+}
+
+/// A few bytes that are many times the same text: in a page of its own, or in a dictionary.
+fn parquet_of(text: &str, rows: usize, dictionary: bool) -> Vec<u8> {
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|_| text)));
+    let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap();
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_dictionary_enabled(dictionary)
+        .set_dictionary_page_size_limit(1 << 30)
+        .set_data_page_size_limit(1 << 30)
+        .build();
+    let mut out = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut out, batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    out
+}
+
+/// A body of a few kilobytes was unpacked to any size, and all of its rows were copied at once.
+#[test]
+fn parquet_that_unpacks_to_more_than_is_taken() {
+    let server = Server::new(|config| config.limits.body_bytes = 1 << 20);
+    let bearer = format!("Bearer {TOKEN}");
+    let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/vnd.apache.parquet")];
+    let send = |path: &str, body: &[u8]| server.request("POST", path, &headers, body);
+    let words = |n: usize| "word ".repeat(n);
+    let page = parquet_of(&words(400_000), 10, false);
+    let dictionary = parquet_of(&words(40_000), 2_000, true);
+    for (body, said) in [(&page, "the body is too large"), (&dictionary, "bytes together")] {
+        assert!(body.len() < 100 << 10, "{}", body.len());
+        for path in ["/api/v1/seen/check", "/api/v1/seen/add"] {
+            let answer = send(path, body);
+            assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"), "{}", answer.text());
+            assert!(answer.text().contains(said), "{}", answer.text());
+        }
+    }
+    assert_eq!(server.get("/api/v1/seen/stats").json()["documents"], 0);
+    // What is not much larger than its body is taken.
+    let sound = parquet_of(&words(1_000), 500, true);
+    let checked = send("/api/v1/seen/check", &sound).json();
+    assert_eq!(statuses(&checked), vec!["new"; 500]);
+}
+
+/// Words of one letter take twenty times their size while they are analysed, on every thread.
+#[test]
+fn texts_of_too_many_words_for_the_memory() {
+    let server = Server::new(|config| config.memory = MemoryBudget::from_mib(128));
+    let send =
+        |text: &str| server.post("/api/v1/seen/check", &json!({"documents": [{"name": "a", "text": text}]}));
+    let many = "a ".repeat(4 << 20);
+    let answer = send(&many);
+    assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"), "{}", answer.text());
+    assert!(answer.text().contains("MiB of memory, and the server has 32"), "{}", answer.text());
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    assert_eq!(
+        server.request("POST", "/seen", &form, format!("text={}", many.replace(' ', "+"))).status,
+        413
+    );
+    for (kind, body) in [
+        ("application/x-ndjson", json!({"name": "a", "text": many}).to_string()),
+        ("text/html", format!("<p>{many}")),
+    ] {
+        let kind = [("Content-Type", kind)];
+        assert_eq!(server.request("POST", "/api/v1/seen/check", &kind, body).status, 413);
+    }
+    // One that fits is taken as often as it comes: its memory is given back.
+    let fits = text(1) + &" b".repeat(250_000);
+    for _ in 0..5 {
+        assert_eq!(send(&fits).status, 200);
+    }
+    let together: Vec<u16> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| send(&fits).status)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(together.iter().all(|status| [200, 503].contains(status)), "{together:?}");
+    assert_eq!(send(&fits).status, 200);
+}
+
+/// An item of a list may be two bytes, and much more in memory.
+#[test]
+fn lists_are_counted_while_they_are_read() {
+    let server = Server::new(|config| config.limits.batch_documents = 3);
+    let many = vec![1; 100_000];
+    for (path, body) in [
+        ("/api/v1/seen/check", json!({"documents": many})),
+        ("/api/v1/seen/add", json!({"documents": many})),
+        ("/api/v1/seen/remove", json!({"names": vec![""; 100_000]})),
+    ] {
+        let answer = server.post(path, &body);
+        assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"), "{path}");
+        assert!(answer.text().contains("at most 3"), "{}", answer.text());
+    }
+    for body in [json!({"documents": null}), json!({"documents": {}}), json!({"documents": 1})] {
+        assert_eq!(server.post("/api/v1/seen/check", &body).status, 400, "{body}");
+    }
 }

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Resources, SetCursor, SetSource, SimilarError};
+use crate::{Resources, SetCursor, SetSource, SimilarError, SimilarParams};
 use onionskin_core::{Analyzer, DocId, Recipe};
 use onionskin_corpus::{
     BadRecord, Document, FieldNames, InputFailure, Options, Scratch, SkipReason, Source, Tasks, Visitor,
@@ -27,7 +27,7 @@ use onionskin_store::table::{Batch, BatchReader, document};
 use onionskin_store::{Atlas, TableError, cancel};
 
 use held::HeldSets;
-use onionskin_scan::inputs::{ChangedInput, reading_options, reopen_unchanged};
+use onionskin_scan::inputs::{ChangedInput, limit_tools, reading_options, reopen_unchanged};
 
 /// The texts of an atlas, to be cut again into the chunks that its recipe is about.
 #[derive(Clone, Debug)]
@@ -44,13 +44,15 @@ const READ_TOGETHER: u64 = 64 << 10;
 
 impl Reread {
     /// Opens no input.
-    pub fn new(atlas: &Atlas, recipe: &Recipe) -> Result<Reread, SimilarError> {
+    pub fn new(params: &SimilarParams, atlas: &Atlas, recipe: &Recipe) -> Result<Reread, SimilarError> {
         let mut options = reading_options(atlas)?;
         // Names and addresses are known.
         options.id_field = FieldNames::default();
         options.url_field = FieldNames::default();
         options.date_field = FieldNames::default();
         options.text_digests = false;
+        options.extract.pdf_worker.clone_from(&params.pdf_worker);
+        limit_tools(&mut options, params.memory);
         // The sets of one task are held at a time; they should not leave the cache.
         options.task_bytes = options.task_bytes.min(1 << 20);
         let options = Arc::new(options);

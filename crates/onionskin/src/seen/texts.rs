@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use onionskin_core::{Analyzer, FingerprintSet, Recipe, RecipeError};
 use onionskin_corpus::{Options, Scratch, Source};
-use onionskin_scan::inputs::{reading_options, reopen_unchanged};
+use onionskin_scan::inputs::{limit_tools, reading_options, reopen_unchanged};
 use onionskin_seen::intake::{Answer, Status};
 use onionskin_seen::{Method, Params, SeenError};
 use onionskin_store::manifest::InputEntry;
@@ -102,6 +102,7 @@ impl StoredTexts {
         let inputs = atlas.manifest().inputs.clone();
         let mut options = reading_options(atlas).map_err(Box::new)?;
         options.extract.pdf_worker = pdf_worker;
+        limit_tools(&mut options, memory);
         Ok(StoredTexts {
             dir: atlas.dir().to_owned(),
             places: places(atlas, &inputs)?,

@@ -14,11 +14,11 @@ use onionskin_core::{Analyzer, Recipe, TextFingerprinter};
 use onionskin_corpus::{BadRecord, Document, InputFailure, Options, Scratch, SkipReason, Tasks, Visitor};
 use onionskin_extract::url::normalize;
 use onionskin_extract::{ExtractOptions, Extractor, Hints, Page as Extracted};
-use onionskin_store::Atlas;
 use onionskin_store::table::document;
+use onionskin_store::{Atlas, MemoryBudget};
 
 use super::http::HttpClient;
-use onionskin_scan::inputs::{reading_options, reopen};
+use onionskin_scan::inputs::{limit_tools, reading_options, reopen};
 
 /// The different words of a text that engines understand alike: letters only, 3 to 24 of them, in
 /// lower case. Ascending.
@@ -109,6 +109,7 @@ impl TextStore {
     fn options(&self, atlas: &Atlas) -> Result<Arc<Options>, MemberFailure> {
         let mut options = reading_options(atlas)?;
         options.extract.pdf_worker = self.pdf_worker.clone();
+        limit_tools(&mut options, MemoryBudget::default_for_machine());
         options.task_bytes = options.task_bytes.min(1 << 20);
         Ok(Arc::new(options))
     }

@@ -1,4 +1,4 @@
-//! What a scan does with its memory budget.
+//! Limits of reading that a memory budget has room for.
 //!
 //! Foreign bytes decide how much there is to hold: a kilobyte of compressed input may hold millions
 //! of rows, and one record may be all of its file. So each thing that grows with the input has a
@@ -6,22 +6,16 @@
 //!
 //! | share | bound |
 //! |---|---|
-//! | tables being written, and what never grows | [`FIXED_BYTES`], measured |
-//! | batches: rows that wait to be written | a batch is handed on when it is full |
+//! | batches: rows that wait to be taken | a batch is handed on when it is full |
 //! | small records, some for each thread | above that size a record is large |
 //! | inputs decoded ahead, where there are several threads | [`Shares::ahead`] |
-//! | one large record | a thread waits for its [`Turn`]; what is too large is skipped and reported |
+//! | one large record | one at a time; what is too large is skipped and reported |
 //!
-//! Where batches end leaves no trace in the atlas, nor does the size above which a record is large.
 //! What a small budget can change is which records are too large. The number of threads cannot.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use crate::ahead::Ahead;
+use crate::options::Options;
 
-use onionskin_corpus::{Ahead, Options};
-use onionskin_store::MemoryBudget;
-
-/// The program, the open Parquet files and everything else that does not grow.
-const FIXED_BYTES: u64 = 72 << 20;
 /// A batch of this size is worth handing to another thread; with room for its buffers to grow.
 const USEFUL_BATCH_BYTES: u64 = 24 << 20;
 /// A large record of ordinary text, while it is decoded and analysed, per byte.
@@ -49,7 +43,7 @@ const WINDOW_LOGS: std::ops::RangeInclusive<u32> = 23..=27;
 
 /// The shares of a budget.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shares {
+pub struct Shares {
     /// Batches that may exist.
     pub permits: usize,
     /// Threads that read and analyse.
@@ -61,16 +55,16 @@ pub(crate) struct Shares {
     /// A record above this is large.
     pub small_record_bytes: u64,
     /// What a thread may hold of small records.
-    small_bytes: u64,
-    window_log: u32,
+    pub small_bytes: u64,
+    /// The largest window of a zstd frame, as a power of two.
+    pub window_log: u32,
     /// For compressed input that is decoded ahead.
-    ahead_bytes: u64,
+    pub ahead_bytes: u64,
 }
 
 impl Shares {
-    pub fn of(memory: MemoryBudget, threads: usize) -> Shares {
-        let memory = memory.bytes();
-        let work = memory.saturating_sub(FIXED_BYTES).max(memory / 2);
+    /// Of memory for nothing but reading and analysing, in bytes, with some threads.
+    pub fn of(work: u64, threads: usize) -> Shares {
         let threads = threads.max(1) as u64;
         let batches = work / 4;
         let permits = (batches / USEFUL_BATCH_BYTES).clamp(1, 2 * threads);
@@ -92,7 +86,7 @@ impl Shares {
             small_record_bytes,
             small_bytes,
             ahead_bytes: ahead(threads),
-            window_log: (memory / 16).max(1).ilog2().clamp(*WINDOW_LOGS.start(), *WINDOW_LOGS.end()),
+            window_log: (work / 8).max(1).ilog2().clamp(*WINDOW_LOGS.start(), *WINDOW_LOGS.end()),
         }
     }
 
@@ -131,74 +125,21 @@ impl Shares {
 }
 
 #[cfg(test)]
-impl Shares {
-    /// Without bounds, or with bounds that are too small for anything.
-    pub fn of_test(threads: usize, permits: usize, batch_bytes: usize, small_record_bytes: u64) -> Shares {
-        let large_bytes = u64::MAX >> 1;
-        let small_bytes = small_record_bytes.saturating_mul(SMALL_FACTOR);
-        let (window_log, ahead_bytes) = (27, if threads < 2 { 0 } else { 32 << 20 });
-        Shares {
-            permits,
-            threads,
-            batch_bytes,
-            large_bytes,
-            small_record_bytes,
-            small_bytes,
-            window_log,
-            ahead_bytes,
-        }
-    }
-}
-
-/// Whose turn it is to hold a large record: that of the task which is to be written next. All tasks
-/// before it are done, so whoever has the turn waits for nobody, and everybody gets it in the end.
-#[derive(Debug, Default)]
-pub(crate) struct Turn {
-    next: Mutex<u64>,
-    changed: Condvar,
-}
-
-impl Turn {
-    /// Waits until it is the turn of a task.
-    pub fn wait_for(&self, task: u64) {
-        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.changed.wait_while(next, |next| *next < task).unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Gives the turn to a task.
-    pub fn give(&self, task: u64) {
-        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = task;
-        self.changed.notify_all();
-    }
-
-    /// Something that lets everybody go when it is dropped, however that comes.
-    pub fn until_dropped(&self) -> impl Drop {
-        struct Open<'a>(&'a Turn);
-        impl Drop for Open<'_> {
-            fn drop(&mut self) {
-                self.0.give(u64::MAX);
-            }
-        }
-        Open(self)
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use super::*;
 
-    const BUDGETS: [u64; 8] = [128, 160, 192, 256, 512, 1024, 4096, 65536];
+    /// In MiB.
+    const BUDGETS: [u64; 8] = [64, 88, 120, 184, 440, 952, 4024, 65464];
 
     #[test]
     fn shares_fit_into_the_budget() {
         for mib in BUDGETS {
             for threads in [1, 2, 6, 64] {
-                let shares = Shares::of(MemoryBudget::from_mib(mib), threads);
+                let shares = Shares::of(mib << 20, threads);
                 let small = shares.threads as u64 * (THREAD_BYTES + SMALL_FACTOR * shares.small_record_bytes);
                 let batches = 2 * (shares.permits * shares.batch_bytes) as u64;
-                let held = FIXED_BYTES + shares.large_bytes + small + batches + shares.ahead_bytes;
-                // The fixed part goes a little beyond the smallest budgets.
-                assert!(held <= (mib + 32) << 20, "{mib} MiB, {threads} threads: {held}");
+                let held = shares.large_bytes + small + batches + shares.ahead_bytes;
+                assert!(held <= mib << 20, "{mib} MiB, {threads} threads: {held}");
                 assert!(shares.record_bytes() >= 4 << 20, "{mib} MiB, {threads} threads");
                 assert!(shares.threads >= 1 && shares.threads <= threads);
             }
@@ -209,7 +150,7 @@ mod tests {
     fn limits_do_not_depend_on_threads() {
         for mib in BUDGETS {
             let limits = [1, 2, 6, 64].map(|threads| {
-                let shares = Shares::of(MemoryBudget::from_mib(mib), threads);
+                let shares = Shares::of(mib << 20, threads);
                 let options = shares.limit(&Options::default());
                 let Options { max_record_bytes, max_page_bytes, max_window_log, extract, .. } = options;
                 let extract = (extract.max_text_bytes, extract.tool_memory_bytes);
@@ -221,32 +162,12 @@ mod tests {
 
     #[test]
     fn an_ordinary_machine_reads_the_largest_records() {
-        let shares = Shares::of(MemoryBudget::from_mib(6 << 10), 4);
+        let shares = Shares::of(6000 << 20, 4);
         let options = Options::default();
         let limited = shares.limit(&options);
         assert_eq!(limited.max_record_bytes, options.max_record_bytes);
         assert_eq!(limited.max_window_log, options.max_window_log);
         assert_eq!((shares.permits, shares.threads), (8, 4));
         assert!(shares.small_record_bytes > 4 << 20);
-    }
-
-    #[test]
-    fn turns_come_in_order() {
-        let (turn, order) = (Turn::default(), Mutex::new(Vec::new()));
-        std::thread::scope(|scope| {
-            for task in (0..4).rev() {
-                let (turn, order) = (&turn, &order);
-                scope.spawn(move || {
-                    turn.wait_for(task);
-                    order.lock().unwrap().push(task);
-                    turn.give(task + 1);
-                });
-            }
-        });
-        assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3]);
-        std::thread::scope(|scope| {
-            scope.spawn(|| turn.wait_for(u64::MAX - 1));
-            drop(turn.until_dropped());
-        });
     }
 }
