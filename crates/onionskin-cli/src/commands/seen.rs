@@ -152,8 +152,8 @@ struct IntakeArgs {
     /// Append the lines of documents that are new to this file. Inputs are JSON lines then.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "atlas")]
     new: Option<PathBuf>,
-    /// Documents that are made safe together, at most: a batch ends earlier when its texts fill their
-    /// share of the memory. Their answers are printed when they are safe.
+    /// Documents that are made safe together, at most: a batch ends earlier when its texts fill
+    /// their share of the memory. Their answers are printed when they are safe.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     batch: u32,
     /// End a batch as soon as nothing more is there to read: for programs that wait for answers

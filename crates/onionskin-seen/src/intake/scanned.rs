@@ -60,7 +60,7 @@ impl Scanned {
             }
             let Some(reader) = &self.reader else { return Ok(None) };
             // It may have ended; then nothing comes either.
-            drop(reader.ask.send(()));
+            let _ = reader.ask.send(());
             match reader.parts.recv() {
                 Ok(Ok(part)) => self.ready = part,
                 Ok(Err(failure)) => {
