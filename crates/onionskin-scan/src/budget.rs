@@ -1,6 +1,6 @@
 //! What a scan does with its memory budget: the tables being written have a fixed part, and the
-//! rest is for reading, in [`Shares`]. Where batches end leaves no trace in the atlas, nor does the size
-//! above which a record is large.
+//! rest is for reading, in [`Shares`]. Where batches end leaves no trace in the atlas, nor does the
+//! size above which a record is large.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 

@@ -260,7 +260,9 @@ fn a_folder_of_hosts_has_urls_and_links() {
         dir.write(&format!("in/{host}/a.html"), "<p>the first page<a href=b.html>next</a>");
         dir.write(&format!("in/{host}/b.html"), "<p>the second page<a href=/a.html>back</a>");
     };
-    ["intranet", "wiki.test", "printer.local"].map(write);
+    for host in ["intranet", "wiki.test", "printer.local"] {
+        write(host);
+    }
     let outcome = dir.line("scan in -o none");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(
