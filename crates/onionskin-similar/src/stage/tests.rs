@@ -653,9 +653,10 @@ fn sets_of_texts_wait_on_disk() {
     encoder.finish().unwrap();
     let atlas = folder.path().join("atlas");
     scan_into(&[&input], &atlas);
+    let params = SimilarParams::new(atlas.clone());
     let atlas = Atlas::open(atlas).unwrap();
     let recipe: Recipe = atlas.manifest().recipe.parse().unwrap();
-    let again = Reread::new(&atlas, &recipe).unwrap();
+    let again = Reread::new(&params, &atlas, &recipe).unwrap();
     let work_dir = folder.path().join("work");
     let read = |memory: MemoryBudget, wanted: &dyn Fn(DocId) -> bool| {
         let resources = Resources { memory, threads: 1, work_dir: work_dir.clone() };
