@@ -107,7 +107,7 @@ impl Server {
     pub fn post(&self, path: &str, body: &serde_json::Value) -> Answer {
         let bearer = format!("Bearer {TOKEN}");
         let headers = [("Authorization", bearer.as_str()), ("Content-Type", "application/json")];
-        self.request("POST", path, &headers, &body.to_string())
+        self.request("POST", path, &headers, body.to_string())
     }
 
     pub fn stop(&self, stop: Stop) {

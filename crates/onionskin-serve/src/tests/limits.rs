@@ -62,9 +62,9 @@ fn bodies_that_are_too_large() {
     let server = Server::new(|config| config.limits.body_bytes = 10_000);
     let json = [("Content-Type", "application/json")];
     let body = |len: usize| format!("{{\"documents\":[{{\"text\":\"{}\"}}]}}", "a".repeat(len));
-    let answer = server.request("POST", "/api/v1/seen/check", &json, &body(20_000));
+    let answer = server.request("POST", "/api/v1/seen/check", &json, body(20_000));
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
-    assert_eq!(server.request("POST", "/api/v1/seen/check", &json, &body(9_000)).status, 200);
+    assert_eq!(server.request("POST", "/api/v1/seen/check", &json, body(9_000)).status, 200);
     // Without an announced length.
     let chunks: String = (0..20).map(|_| format!("400\r\n{}\r\n", "a".repeat(0x400))).collect();
     let request = format!(

@@ -187,7 +187,7 @@ fn a_cookie_that_came_encrypted_stays_so() {
     let cookie = |more: &[(&str, &str)]| {
         let form = ("Content-Type", "application/x-www-form-urlencoded");
         let headers = [&[form], more].concat();
-        let signed = server.request("POST", "/sign-in", &headers, &format!("token={TOKEN}"));
+        let signed = server.request("POST", "/sign-in", &headers, format!("token={TOKEN}"));
         assert_eq!(signed.status, 303);
         signed.header("set-cookie").to_owned()
     };
@@ -199,7 +199,7 @@ fn a_cookie_that_came_encrypted_stays_so() {
     // Who signs in through a proxy that nobody has told us of gets a cookie, too.
     let open = Server::plain();
     let headers = [("Content-Type", "application/x-www-form-urlencoded"), ("Via", "1.1 proxy")];
-    let signed = open.request("POST", "/sign-in", &headers, &format!("token={TOKEN}"));
+    let signed = open.request("POST", "/sign-in", &headers, format!("token={TOKEN}"));
     let cookie = ("Cookie", signed.header("set-cookie").split(';').next().unwrap());
     assert_eq!(open.request("GET", "/filter", &[("Via", "1.1 proxy"), cookie], "").status, 200);
 }
@@ -211,7 +211,7 @@ fn guesses_are_bounded() {
     let form = ("Content-Type", "application/x-www-form-urlencoded");
     let from = |address: &'static str| ("X-Forwarded-For", address);
     let sign_in = |address, token: &str| {
-        server.request("POST", "/sign-in", &[form, from(address)], &format!("token={token}"))
+        server.request("POST", "/sign-in", &[form, from(address)], format!("token={token}"))
     };
     let read = |address, token: &str| {
         let bearer = format!("Bearer {token}");
@@ -324,7 +324,7 @@ fn elsewhere_everything_needs_the_token() {
     assert!(!page.text().contains("Filter designer"), "nothing is told of what is here");
     let form = ("Content-Type", "application/x-www-form-urlencoded");
     assert_eq!(server.request("POST", "/sign-in", &[form], "token=wrong").status, 401);
-    let signed = server.request("POST", "/sign-in", &[form], &format!("token={TOKEN}"));
+    let signed = server.request("POST", "/sign-in", &[form], format!("token={TOKEN}"));
     assert_eq!((signed.status, signed.header("location")), (303, "/"));
     let cookie = signed.header("set-cookie");
     for part in ["HttpOnly", "SameSite=Strict", "Path=/", "Max-Age="] {
