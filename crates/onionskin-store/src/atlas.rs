@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::de::DeserializeOwned;
 
+use crate::cancel::{self, Cancelled};
 use crate::disk::IoError;
 use crate::manifest::{FileEntry, MANIFEST_FILE, Manifest, ManifestError, TableEntry};
 use crate::process;
@@ -106,6 +107,9 @@ pub enum AtlasError {
     /// A table could not be read.
     #[error(transparent)]
     Table(#[from] TableError),
+    /// Nobody wants to know any more.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
     /// A file is not what was written.
     #[error("table {table}, {}: damaged: {problem}\nhint: {}", path.display(), remedy(&table.to_string()))]
     Damaged {
@@ -248,7 +252,7 @@ impl Atlas {
             return Ok(());
         }
         let begun = process::thread_cpu_seconds();
-        let compared = verify::compare(&path, file, VerifyDepth::Checksums)?;
+        let compared = verify::compare(&path, file, VerifyDepth::Checksums).map_err(stopped_or)?;
         let cpu_seconds = process::thread_cpu_seconds() - begun;
         tracing::debug!(file = %path.display(), bytes = stamp.bytes, cpu_seconds, "compared with its checksum");
         let mut sound = self.sound();
@@ -388,6 +392,11 @@ impl Atlas {
         while reader.next_batch()?.is_some() {}
         self.update(|old| *old = manifest)
     }
+}
+
+/// Why a file was not read to its end: the work is to stop, or the file system failed.
+pub(crate) fn stopped_or(error: IoError) -> AtlasError {
+    cancel::check().map_or_else(AtlasError::from, |()| error.into())
 }
 
 /// The files of a table for its readers, without a look at checksums.

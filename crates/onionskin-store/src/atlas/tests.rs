@@ -227,6 +227,10 @@ fn comparing_a_file_can_be_stopped() {
     let error = cancel::with(&stop, || checksum_file(&links)).unwrap_err();
     assert!(error.to_string().contains("stopped on request"), "{error}");
     assert!(checksum_file(&links).is_ok());
+    // Not as this process has written it.
+    fs::write(&links, fs::read(&links).unwrap()).unwrap();
+    let error = cancel::with(&stop, || atlas.links()).unwrap_err();
+    assert!(matches!(error, AtlasError::Cancelled(_)), "{error}");
 }
 
 /// A second error in another file is found as well, and one in a word as one in a number.

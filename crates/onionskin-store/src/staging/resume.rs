@@ -275,7 +275,7 @@ fn check_file(file: &Path, named: &Path, bytes: u64, xxh3: u64) -> Result<(), St
     if found != bytes {
         return Err(lost(format!("{found} bytes long, committed with {bytes}")));
     }
-    let (sum, _) = checksum_file(file)?;
+    let (sum, _) = checksum_file(file).map_err(atlas::stopped_or)?;
     if sum != xxh3 { Err(lost("changed since it was committed".to_owned())) } else { Ok(()) }
 }
 
