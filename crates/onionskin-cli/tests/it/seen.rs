@@ -388,7 +388,8 @@ fn a_resemblance_is_verified_on_texts() {
         "{said}"
     );
     std::fs::remove_file(dir.path("old.jsonl.gz")).unwrap();
-    let outcome = dir.line("seen check index new.jsonl --verify text --texts atlas");
+    dir.write("others.jsonl", lines_of(&new[3..], "n"));
+    let outcome = dir.line("seen check index others.jsonl --verify text --texts atlas");
     assert!(
         outcome.code == 0 && outcome.stderr.contains("is an estimate: old.jsonl.gz"),
         "{}",

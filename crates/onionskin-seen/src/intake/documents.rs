@@ -148,8 +148,8 @@ impl Found {
     }
 
     /// Whether the document is named by [`NAME`].
-    fn is_by_name(&self) -> bool {
-        self.name && !self.id
+    fn is_by_name(&self, fields: &Fields) -> bool {
+        self.name && (!self.id || self.is_named_twice(fields))
     }
 }
 
@@ -194,7 +194,7 @@ impl LineReader {
         if let Err(reason) = self.reader.keys(line, |key| found.note(key, fields)) {
             return (None, Err(reason.to_string()));
         }
-        let id = if found.is_by_name() { &self.name_field } else { &fields.id };
+        let id = if found.is_by_name(fields) { &self.name_field } else { &fields.id };
         let read = self.reader.fields(line, [&fields.text, &self.html_field, id, &fields.url]);
         let [text, html, id, url] = match read {
             Ok(found) => found,
@@ -528,7 +528,7 @@ fn name_of(line: &str, fields: &Fields) -> Result<String, String> {
                 return Err(problem);
             }
             let field = |name: &str| value_at(object, name).filter(|value| !value.is_null());
-            let by_name = field(NAME).filter(|_| found.is_by_name());
+            let by_name = field(NAME).filter(|_| found.is_by_name(fields));
             by_name.or_else(|| fields.id.iter().find_map(field)).or_else(|| fields.url.iter().find_map(field))
         }
         other => Some(other),
