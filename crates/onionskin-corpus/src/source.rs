@@ -133,6 +133,14 @@ impl Source {
         }
     }
 
+    /// The folder whose files it is made of, if it is not made of files that were named one by one.
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.location {
+            Location::Tree(files) if files.under_folder() => Some(&files.root),
+            _ => None,
+        }
+    }
+
     /// Whether it is a folder with folders in it that have files.
     pub fn has_folders(&self) -> bool {
         let Location::Tree(files) = &self.location else { return false };

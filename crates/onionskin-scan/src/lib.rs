@@ -404,11 +404,10 @@ impl Scan {
     /// by themselves are one input. It is not among them if other files of the folder have some.
     fn undocumented(&self, state: &State) -> Vec<BadRecord> {
         let inputs = || (0..).zip(self.sources.iter()).zip(&state.per_source);
-        let has_others = |folder: &Source| {
-            let is_in = |source: &Source| {
-                source.format != Format::Tree && Path::new(&source.name).starts_with(&folder.name)
-            };
-            inputs().any(|((_, source), (documents, _))| *documents > 0 && is_in(source))
+        let has_others = |source: &Source| {
+            let Some(folder) = source.folder() else { return false };
+            let is_in = |other: &Source| Path::new(&other.name).starts_with(folder);
+            inputs().any(|((_, other), (documents, _))| *documents > 0 && is_in(other))
         };
         let empty = inputs().filter(|((_, source), (documents, _))| {
             *documents == 0 && (source.format != Format::Tree || !has_others(source))

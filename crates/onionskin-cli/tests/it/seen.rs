@@ -395,6 +395,15 @@ fn a_resemblance_is_verified_on_texts() {
         ),
         "{said}"
     );
+    std::fs::remove_file(dir.path("old.jsonl.gz")).unwrap();
+    dir.write("others.jsonl", lines_of(&new[3..], "n"));
+    let outcome = dir.line("seen check index others.jsonl --verify text --texts atlas");
+    assert!(
+        outcome.code == 0 && outcome.stderr.contains("is an estimate: old.jsonl.gz"),
+        "{}",
+        outcome.stderr
+    );
+
     for (arguments, said) in [
         (
             "--verify text",
