@@ -147,7 +147,7 @@ impl Found {
         self.name && self.id && fields.others == OtherFields::Refused
     }
 
-    /// Whether the document is named by [`NAME`].
+    /// Whether the document is named by [`NAME`]: always where an id beside it is refused.
     fn is_by_name(&self, fields: &Fields) -> bool {
         self.name && (!self.id || self.is_named_twice(fields))
     }
