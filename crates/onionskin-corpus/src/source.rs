@@ -141,6 +141,17 @@ impl Source {
         }
     }
 
+    /// Its files, if it is made of several that were named one by one. Its own name is then no
+    /// path.
+    pub fn named_files(&self) -> Vec<String> {
+        match &self.location {
+            Location::Tree(files) if !files.under_folder() && files.len() > 1 => {
+                (0..files.len()).map(|at| files.path(at).display().to_string()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether it is a folder with folders in it that have files.
     pub fn has_folders(&self) -> bool {
         let Location::Tree(files) = &self.location else { return false };

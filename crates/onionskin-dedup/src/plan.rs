@@ -236,7 +236,7 @@ fn find(
         }
         Ok(_) => {}
     }
-    let source = inputs::reopen(&input.name, base, options)
+    let source = inputs::reopen(input, base, options)
         .map_err(|error| DedupError::Reopen { name: name(), reason: error.to_string() })?;
     let Some(path) = source.path().filter(|_| source.format.as_str() == input.format) else {
         let found = source.format.as_str();

@@ -208,7 +208,7 @@ pub fn reopen_unchanged(
     options: &Options,
 ) -> Result<Source, ChangedInput> {
     let changed = |reason: String| ChangedInput { input: input.name.clone(), reason };
-    match reopen(&input.name, base, options) {
+    match reopen(input, base, options) {
         Err(error) => Err(changed(error.to_string())),
         Ok(source) if source.is_stream() => Err(changed("it was a pipe".to_owned())),
         Ok(source) if source.bytes != input.bytes => {
@@ -219,14 +219,16 @@ pub fn reopen_unchanged(
 }
 
 /// Opens an input of an atlas again, by its name in the manifest and in the column `source` of its
-/// documents. A name that is not absolute is looked for below `base` where that is given.
-pub fn reopen(name: &str, base: Option<&Path>, options: &Options) -> Result<Source, DiscoverError> {
-    let place = match base {
+/// documents, or by those of its files. A name that is not absolute is looked for below `base` where
+/// that is given.
+pub fn reopen(input: &InputEntry, base: Option<&Path>, options: &Options) -> Result<Source, DiscoverError> {
+    let place = |name: &String| match base {
         Some(base) if Path::new(name).is_relative() => base.join(name).display().to_string(),
-        _ => name.to_owned(),
+        _ => name.clone(),
     };
-    let mut sources = discover(&[place], options)?;
-    let at = sources.iter().position(|source| source.name == name).unwrap_or(0);
+    let names = if input.files.is_empty() { std::slice::from_ref(&input.name) } else { &input.files };
+    let mut sources = discover(&names.iter().map(place).collect::<Vec<_>>(), options)?;
+    let at = sources.iter().position(|source| source.name == input.name).unwrap_or(0);
     Ok(sources.swap_remove(at))
 }
 

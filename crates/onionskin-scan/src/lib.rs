@@ -554,6 +554,7 @@ impl Stage for Scan {
                 format: source.format.to_string(),
                 documents: *documents,
                 bad_records: *bad_records,
+                files: source.named_files(),
             })
             .collect();
         manifest.extractors = extractors(&params.options);

@@ -77,6 +77,9 @@ pub struct InputEntry {
     pub documents: u64,
     /// Records of it that could not be read.
     pub bad_records: u64,
+    /// Its files, if it is made of several that were named one by one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// A table of the atlas.

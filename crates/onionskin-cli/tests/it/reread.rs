@@ -232,3 +232,32 @@ fn pairs_of_a_crowd_that_are_not_listed_are_named() {
     assert!(said.contains("every pair that the filter finds was verified"), "{said}");
     assert!(!said.contains("not all pairs"), "{said}");
 }
+
+/// Pages that are named one by one are one input, whose name is no path.
+#[test]
+fn named_pages_are_read_again() {
+    let dir = Dir::new();
+    let texts: Vec<String> = (0..9).map(text).collect();
+    write(&dir, &texts);
+    let pages: Vec<String> = (2..9).map(|nth| format!("folder/{nth:02}.txt")).collect();
+    let pages: Vec<&str> = pages.iter().map(String::as_str).collect();
+    for (atlas, inputs) in
+        [("all", &pages[..]), ("with-lines", &[&pages[..3], &["lines.jsonl"], &pages[3..]].concat())]
+    {
+        let scanned = dir.json(&[&["scan"], inputs, &["-o", atlas]].concat());
+        assert!(scanned["documents"].as_u64() >= Some(7), "{scanned}");
+        for search in [&["similar", atlas, "--threshold", "0.8"][..], &["similar", atlas, "--exact"]] {
+            let found = dir.json(search);
+            assert!(found["near_pairs"].as_u64() > Some(0), "{search:?}: {found}");
+        }
+        let explained = dir.line(&format!("explain {atlas} 0 3"));
+        assert_eq!(explained.code, 0, "{}", explained.stderr);
+    }
+    dir.write("folder/05.txt", format!("{} more", text(5)));
+    let outcome = dir.line("similar all --threshold 0.85");
+    assert!(
+        outcome.code == 2 && outcome.stderr.contains("folder/02.txt and 6 more files"),
+        "{}",
+        outcome.stderr
+    );
+}

@@ -13,6 +13,7 @@ fn sample() -> Manifest {
             format: "jsonl".to_owned(),
             documents: 2,
             bad_records: 1,
+            files: Vec::new(),
         }],
         extractors: BTreeMap::from([("text/html".to_owned(), "html/1".to_owned())]),
         counts: BTreeMap::from([("empty".to_owned(), 0), ("documents".to_owned(), 2)]),

@@ -248,7 +248,7 @@ fn read_places(
         if offsets.is_empty() {
             continue;
         }
-        let source = match reopen(&input.name, base, &options) {
+        let source = match reopen(input, base, &options) {
             Ok(source) if !source.is_stream() => source,
             Ok(_) => {
                 tracing::warn!(input = %input.name, "a pipe cannot be read again");
