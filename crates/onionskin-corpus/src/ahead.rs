@@ -283,7 +283,7 @@ impl<R: Read + Send + 'static> Pieces<R> {
                 stored.watch.set_position(stored.offset.saturating_sub(ahead));
                 return Ok(true);
             }
-        } else if self.pieces.is_empty() && stored.is_at_end() {
+        } else if self.pieces.is_empty() && stored.offset > 0 && stored.is_at_end() {
             return Ok(false);
         }
         self.ahead.waiting().clear();

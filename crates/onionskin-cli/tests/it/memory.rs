@@ -323,7 +323,7 @@ fn readers_of_pdf_share_the_budget() {
 fn readers_of_pdf_have_a_limit_when_inputs_are_read_again() {
     let dir = Dir::new();
     let paper =
-        pdf(b"BT (some words of a paper about mirrors and their copies) Tj ET ", &[b' '; 1 << 20], 300);
+        pdf(b"BT (some words of a paper about mirrors and their copies) Tj ET ", &[b' '; 1 << 20], 100);
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n";
     let block = [head.as_bytes(), &paper].concat();
     let papers =
