@@ -219,8 +219,8 @@ pub fn reopen_unchanged(
 }
 
 /// Opens an input of an atlas again, by its name in the manifest and in the column `source` of its
-/// documents, or by those of its files. A name that is not absolute is looked for below `base` where
-/// that is given.
+/// documents, or by those of its files. A name that is not absolute is looked for below `base`
+/// where that is given.
 pub fn reopen(input: &InputEntry, base: Option<&Path>, options: &Options) -> Result<Source, DiscoverError> {
     let place = |name: &String| match base {
         Some(base) if Path::new(name).is_relative() => base.join(name).display().to_string(),
