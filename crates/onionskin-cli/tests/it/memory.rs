@@ -235,7 +235,11 @@ fn pdf(begin: &[u8], piece: &[u8], times: usize) -> Vec<u8> {
     let objects: [&[&[u8]]; 4] = [
         &[b"<< /Type /Catalog /Pages 2 0 R >>"],
         &[b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>"],
-        &[b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R >>"],
+        &[
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R ",
+            b"/Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica ",
+            b"/Encoding /WinAnsiEncoding >> >> >> >>",
+        ],
         &[head.as_bytes(), &content, b"\nendstream"],
     ];
     for (nth, object) in objects.iter().enumerate() {
@@ -322,8 +326,11 @@ fn readers_of_pdf_share_the_budget() {
 #[test]
 fn readers_of_pdf_have_a_limit_when_inputs_are_read_again() {
     let dir = Dir::new();
-    let paper =
-        pdf(b"BT (some words of a paper about mirrors and their copies) Tj ET ", &[b' '; 1 << 20], 100);
+    let paper = pdf(
+        b"BT /F1 12 Tf (some words of a paper about mirrors and their copies) Tj ET ",
+        &[b' '; 1 << 20],
+        100,
+    );
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n";
     let block = [head.as_bytes(), &paper].concat();
     let papers =

@@ -253,8 +253,9 @@ fn named_pages_are_read_again() {
         let explained = dir.line(&format!("explain {atlas} 0 3"));
         assert_eq!(explained.code, 0, "{}", explained.stderr);
     }
+    assert_eq!(dir.line(&format!("scan {} -o fresh", pages.join(" "))).code, 0);
     dir.write("folder/05.txt", format!("{} more", text(5)));
-    let outcome = dir.line("similar all --threshold 0.85");
+    let outcome = dir.line("similar fresh");
     assert!(
         outcome.code == 2 && outcome.stderr.contains("folder/02.txt and 6 more files"),
         "{}",
