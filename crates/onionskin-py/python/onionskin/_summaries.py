@@ -155,14 +155,16 @@ class ScanSummary(_Summary):
 
 @dataclasses.dataclass(frozen=True)
 class Recall(_Summary):
-    """What an exact join of a sample says: shares of true pairs that are listed, or connected by listed ones, and of listed pairs that are true."""
+    """What the true pairs of a sample say: the shares that are listed, that are in one cluster, and of which `dedup` keeps both documents
+    (`leaked`); and of listed pairs that are true."""
 
     sampled: int
     with_neighbours: int
     true_pairs: int
     listed_pairs: int
     listed: Interval | None
-    connected: Interval | None
+    clustered: Interval | None
+    leaked: Interval | None
     checked_pairs: int
     precision: Interval | None
 
