@@ -255,7 +255,7 @@ class Atlas:
     >>> from onionskin.testing import small_atlas
     >>> atlas = Atlas(small_atlas(similar=True))
     >>> atlas.tables[:4]
-    ['chunks.l2', 'chunks.l4', 'chunks.sp', 'chunks.w4']
+    ['cluster_stats', 'clusters', 'copies.exact', 'copies.resemblance-w4-50']
     >>> atlas.pairs.num_rows
     3
     >>> atlas.cluster(0)
