@@ -16,7 +16,7 @@
 //! were passed over.
 //!
 //! An atlas without shingles has sketches. The same join over those finds the neighbours but for
-//! about one in a thousand, and the few that the search has not verified are read again ([`net`]).
+//! about one in a thousand, and the few that the search has not verified are read again (`net`).
 //!
 //! A true pair that is not listed is seldom lost: it may be in one cluster all the same, and of two
 //! documents in different clusters one may be removed in favour of a third. So three shares are
