@@ -202,7 +202,7 @@ impl Visitor for Collect<'_> {
         match fields() {
             None => {
                 let name = self.place(source, offset);
-                self.ready.push_back(Incoming { name, text: Ok(String::new()) });
+                self.push(Incoming { name, text: Ok(String::new()) });
             }
             Some(fields) => self.bad(source, offset, format!("no text; there are {fields}")),
         }
