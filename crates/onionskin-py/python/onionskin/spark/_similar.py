@@ -199,7 +199,7 @@ def sifted(near: DataFrame, rows: DataFrame, search: Search) -> DataFrame:
 def priority(documents: DataFrame, links: DataFrame | None, keep: str) -> DataFrame:
     """How little a document is wanted as a centre, beside its number: (doc, wish). Smaller is wanted more."""
     zero = F.lit(0).cast("long")
-    if keep in ("first", "smallest"):  # the second is a former name
+    if keep == "first":
         return documents.select("doc", zero.alias("wish"))
     if keep == "longest":
         return documents.select("doc", (-F.col("tokens")).alias("wish"))
