@@ -168,12 +168,12 @@ def test_rare_things(spark: SparkSession, tmp_path: Path) -> None:
 
     web = rare_web(tmp_path / "rare.warc")
     inputs = [str(web), str(tmp_path / "b.html"), str(tmp_path / "a.html"), str(tmp_path / "in.wacz")]
-    job.scan(spark, inputs, str(tmp_path / "ours"))
+    job.scan(spark, inputs, str(tmp_path / "ours"), recipe="papers")
     # From the tables alone, as after a scan by the program.
     shutil.rmtree(tmp_path / "ours" / "_work")
     job.similar(spark, str(tmp_path / "ours"), filter=(20, 4, 3), **few)
     job.collections(spark, str(tmp_path / "ours"), trivial="clusters")
-    onionskin.scan(inputs, tmp_path / "theirs")
+    onionskin.scan(inputs, tmp_path / "theirs", recipe="papers")
     onionskin.similar(tmp_path / "theirs", recall=False, filter="20x4r3", **few)
     onionskin.collections(tmp_path / "theirs", trivial="clusters")
     same_atlas(tmp_path / "ours", tmp_path / "theirs")

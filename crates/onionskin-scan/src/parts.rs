@@ -34,6 +34,8 @@ pub struct Unit {
     pub format: Format,
     /// The first task of it, and how many; `None` for all.
     pub tasks: (u32, Option<u32>),
+    /// The files of a source whose name is no path.
+    pub files: Vec<String>,
 }
 
 /// Why a unit cannot be read.
@@ -103,6 +105,7 @@ pub fn plan(inputs: &[String], options: &Options, tasks_of_unit: u32) -> Result<
             bytes: source.bytes,
             format: source.format,
             tasks,
+            files: source.named_files(),
         };
         match source.split(options) {
             None => units.push(unit((0, None))),

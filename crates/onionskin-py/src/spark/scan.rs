@@ -33,8 +33,8 @@ pub(super) fn extractors(reading: &str) -> PyResult<BTreeMap<String, String>> {
     Ok(parts::extractors(&options(reading)?))
 }
 
-/// A unit of the plan: source, inputs, nth, name, bytes, format, first task, tasks.
-type UnitRow = (u32, Vec<String>, u32, String, u64, String, u32, Option<u32>);
+/// A unit of the plan: source, inputs, nth, name, bytes, format, first task, tasks, files.
+type UnitRow = (u32, Vec<String>, u32, String, u64, String, u32, Option<u32>, Vec<String>);
 
 /// Plans the inputs; tells also what they are, in one word that changes when one of them does.
 #[pyfunction]
@@ -47,8 +47,8 @@ pub(super) fn plan(
     let options = options(reading)?;
     let units = py.detach(|| parts::plan(&inputs, &options, tasks)).map_err(refused)?;
     let row = |unit: parts::Unit| {
-        let (first, tasks) = unit.tasks;
-        (unit.source, unit.inputs, unit.nth, unit.name, unit.bytes, unit.format.to_string(), first, tasks)
+        let parts::Unit { source, inputs, nth, name, bytes, format, tasks: (first, tasks), files } = unit;
+        (source, inputs, nth, name, bytes, format.to_string(), first, tasks, files)
     };
     let identity = parts::fingerprint(&units);
     Ok((units.into_iter().map(row).collect(), identity))

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 
 from . import _mirrors, _scan, _similar
 from ._atlas import TABLES_OF_COLLECTIONS, TABLES_OF_SIMILAR, AtlasFiles, restore, settings
-from ._scan import Recipe, Scanned
+from ._scan import SOURCES, Recipe, Scanned
 from ._work import ONE_TASK, Work
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _scanned(spark: SparkSession, target: AtlasFiles, manifest: Mapping[str, Any
     work.folder = folder
     numbered = "numbered" if target.files.exists(f"{folder}/numbered.done") else "rows"
     rows = spark.read.parquet(target.files.path(f"{folder}/{numbered}"))
-    sources = spark.createDataFrame([(0, "", 0, "")], "source long, name string, bytes long, format string")
+    sources = spark.createDataFrame([(0, "", 0, "", [])], SOURCES)
     return Scanned(Recipe(manifest["recipe"]), rows, sources, work)
 
 

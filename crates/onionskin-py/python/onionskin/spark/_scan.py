@@ -165,6 +165,10 @@ def _arrow_schema(recipe: str) -> pa.Schema:
     return pa.table(worker.next(0)).schema
 
 
+SOURCES = "source long, name string, bytes long, format string, files array<string>"
+"""What is known of a source. It has files if its name is no path."""
+
+
 @dataclass
 class Plan:
     """What is to be read, and what it is: a word that changes when an input does."""
@@ -173,7 +177,7 @@ class Plan:
     # : What the executors get, a row a unit or a file.
     rows: DataFrame
     units: int
-    # : source, name, bytes, format
+    # : as in SOURCES
     sources: DataFrame
     direct: bool
 
@@ -184,7 +188,7 @@ class Scanned:
 
     recipe: Recipe
     rows: DataFrame
-    # : source, name, bytes, format
+    # : as in SOURCES
     sources: DataFrame
     work: Work
 
@@ -214,12 +218,11 @@ def plan(spark: SparkSession, inputs: Sequence[str], reading: Mapping[str, Any],
 
     if io not in ("auto", "direct", "spark"):
         raise ValueError(f"unknown io {io!r}; known are auto, direct, spark")
-    about = "source long, name string, bytes long, format string"
     if io == "direct" or (io == "auto" and all(local_path(path) is not None for path in inputs)):
         plain = [local_path(path) or path for path in inputs]
         units, identity = kernels.plan(plain, json.dumps(dict(reading)), TASKS_OF_UNIT)
-        names = {unit[0]: (unit[3], unit[4], unit[5]) for unit in units}
-        sources = spark.createDataFrame([(source, *of) for source, of in sorted(names.items())], about)
+        names = {unit[0]: (unit[3], unit[4], unit[5], unit[8]) for unit in units}
+        sources = spark.createDataFrame([(source, *of) for source, of in sorted(names.items())], SOURCES)
         rows = [(at, unit[0], unit[1], unit[2], unit[3], unit[6], unit[7]) for at, unit in enumerate(units)]
         schema = "id long, source long, inputs array<string>, nth long, name string, first long, tasks long"
         return Plan(identity, spark.createDataFrame(rows, schema), len(units), sources, True)
@@ -234,7 +237,8 @@ def plan(spark: SparkSession, inputs: Sequence[str], reading: Mapping[str, Any],
     identity = hashlib.sha256(json.dumps(found).encode()).hexdigest()
     numbers = [(source, path, length) for source, (path, length, _) in enumerate(found)]
     known = spark.createDataFrame(numbers, "source long, path string, bytes long")
-    sources = known.select("source", F.col("path").alias("name"), "bytes", F.lit("file").alias("format"))
+    none = F.array().cast("array<string>").alias("files")
+    sources = known.select("source", F.col("path").alias("name"), "bytes", F.lit("file").alias("format"), none)
     return Plan(identity, known.select("source", "path"), len(numbers), sources, False)
 
 
@@ -293,8 +297,8 @@ def read_frame(
     numbered = work.numbered("documents", documents, ["row"], "doc")
     rows = work.step("numbered", lambda: numbered.unionByName(notes))
     size = rows.where((F.col("what") == TASK) & (F.col("code") == "text_bytes")).agg(F.sum("count")).first()
-    about = [(0, name, int(size[0] or 0) if size else 0, "table")]
-    return Scanned(recipe, rows, spark.createDataFrame(about, "source long, name string, bytes long, format string"), work)
+    about: list[tuple[int, str, int, str, list[str]]] = [(0, name, int(size[0] or 0) if size else 0, "table", [])]
+    return Scanned(recipe, rows, spark.createDataFrame(about, SOURCES), work)
 
 
 def write_tables(atlas: AtlasFiles, scanned: Scanned, seed: int, reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -367,6 +371,7 @@ def write_tables(atlas: AtlasFiles, scanned: Scanned, seed: int, reading: Mappin
                 "format": row["format"],
                 "documents": row["documents"] or 0,
                 "bad_records": row["bad_records"] or 0,
+                **({"files": row["files"]} if row["files"] else {}),
             }
             for row in inputs.collect()
         ],
