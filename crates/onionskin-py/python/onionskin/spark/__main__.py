@@ -19,7 +19,7 @@ from typing import Any
 def _arguments() -> argparse.ArgumentParser:
     import onionskin
 
-    from ._scan import READING
+    from onionskin.spark._scan import READING
 
     parser = argparse.ArgumentParser(
         prog="onionskin-spark", description="Find the copies in a web on Apache Spark: pages, near copies, mirrored collections."
